@@ -79,4 +79,4 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 10, 10)
     gc.enable()
     if (engines := sys.modules.get("fluxforge.distil._engines")) is not None:
-        engines.threads = lambda: THREADS
+        engines.count_threads = lambda: THREADS

@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 from fluxforge.certify.flux import Flux, N, P, flux_of, has_flux_of_equation, states_of
-from fluxforge.certify.harten import bound_step
-from fluxforge.certify.monotone import (
+from fluxforge.certify.two_point import (
+    bound_step,
     examine_e_condition,
     examine_monotonicity,
     find_peclet_limit,

@@ -11,10 +11,9 @@ from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify.conservation import measure_conservation
 from fluxforge.certify.effective import own_equation
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations
-from fluxforge.certify.order import study_family
+from fluxforge.certify.order import measure_time_order, study_family
 from fluxforge.certify.patch import choose_worse, run_patch_tests
 from fluxforge.certify.semidiscrete import compare_system, falls_with_size
-from fluxforge.certify.time_order import measure_time_order
 from fluxforge.mesh import jittered
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder

@@ -5,10 +5,10 @@ import pytest
 from fluxforge.certify import verify
 from fluxforge.certify._families import study_graph
 from fluxforge.certify.conservation import measure_conservation
+from fluxforge.certify.order import measure_time_order
 from fluxforge.certify.patch import run_patch_test
 from fluxforge.certify.semidiscrete import compare_system
 from fluxforge.certify.stability import measure_stability
-from fluxforge.certify.time_order import measure_time_order
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import jittered
 from fluxforge.scheme import SchemeBuilder

@@ -7,7 +7,7 @@ from fooling_schemes import half_step
 
 from fluxforge.certify._families import study_graph
 from fluxforge.certify._systems import exact_solution
-from fluxforge.certify.time_order import measure_series_order, measure_time_order
+from fluxforge.certify.order import measure_series_order, measure_time_order
 from fluxforge.mesh import dual, squares
 from fluxforge.pde import HEAT
 from fluxforge.scheme import Scheme, face_invariants, find, nested_tableau, weighted_scheme

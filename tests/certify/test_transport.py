@@ -10,8 +10,13 @@ from fluxforge.certify import Verdict, verify
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import effective_equation
 from fluxforge.certify.modified import cube_equation, square_equation, triangle_equation
-from fluxforge.certify.stability import measure_stability, stability_line
-from fluxforge.certify.waves import imaginary_interval, spectral_limit, wave_limit
+from fluxforge.certify.stability import (
+    imaginary_interval,
+    measure_stability,
+    spectral_limit,
+    stability_line,
+    wave_limit,
+)
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import amplification, find, symbol

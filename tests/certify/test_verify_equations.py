@@ -12,11 +12,10 @@ from fluxforge.certify._problems import diffusion_strength, problems_of
 from fluxforge.certify.conservation import measure_conservation
 from fluxforge.certify.effective import effective_diffusion
 from fluxforge.certify.growth import maximum_line, measure_maximum_principle
-from fluxforge.certify.order import measure_problem_errors, study_family
+from fluxforge.certify.order import measure_problem_errors, measure_time_order, study_family
 from fluxforge.certify.patch import run_patch_test
 from fluxforge.certify.semidiscrete import compare_system
 from fluxforge.certify.stability import measure_stability
-from fluxforge.certify.time_order import measure_time_order
 from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import EquationError
 from fluxforge.mesh import dual, jittered, squares

@@ -7,7 +7,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.distil import ablate, no_ablation
 from fluxforge.distil._ablation import split_change
-from fluxforge.distil._sparse import Edges, columns, fit_sparse, stlsq
+from fluxforge.distil._sparse import Edges, evaluate_terms, fit_sparse, stlsq
 from fluxforge.expression import evaluate, parse, to_text
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 
@@ -88,7 +88,7 @@ def test_noise_does_not_add_terms() -> None:
 def test_a_law_outside_the_library_is_not_taken_for_heat() -> None:
     directional = [random_edges(f"(1 + 0.5*n_x**2)*{FLUX}", seed=seed) for seed in (0, 1)]
     found = fit_sparse(*directional)
-    rate = columns(directional[1], [term for _, term in found.terms]) @ [number for number, _ in found.terms]
+    rate = evaluate_terms(directional[1], [term for _, term in found.terms]) @ [number for number, _ in found.terms]
     off = directional[1].change - directional[1].dt * rate
     assert np.linalg.norm(off) / np.linalg.norm(directional[1].change) > 0.02
 

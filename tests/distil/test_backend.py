@@ -11,10 +11,21 @@ import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
 from fluxforge import recipe
-from fluxforge.distil import OPERATORS, AbstractBackend, Explored, Front, Sampled, Search, engine, knee, search_front
+from fluxforge.distil import (
+    OPERATORS,
+    AbstractBackend,
+    Explored,
+    Front,
+    Sampled,
+    Search,
+    choose_knee,
+    engine,
+    search_front,
+)
 from fluxforge.distil._engines import Evolution
 from fluxforge.errors import DiscoveryError, FluxforgeError, InputError
 from fluxforge.pipeline import _distillation
+from fluxforge.pipeline._formula import tabulate_front
 
 FLUX = flux_table()
 WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
@@ -46,7 +57,7 @@ def test_restarts_have_seeds_of_their_own_and_are_merged_into_one_front():
     told = []
     front = search_front(backend, FLUX, Search(restarts=3, rows=100), seed=7, tell=lambda *news: told.append(news))
     assert len(set(backend.seeds)) == 3
-    assert is_flux(knee(front).expression)
+    assert is_flux(choose_knee(front).expression)
     assert {3, 5, 9} <= {c.complexity for c in front}
     assert [news[:2] for news in told] == [(1, 3), (2, 3), (3, 3)]
     assert told[0][2] > told[1][2] == told[2][2] == front.best_error
@@ -180,7 +191,7 @@ def test_a_search_that_the_clock_ends_says_so() -> None:
         load(patch, pause=0.0, speed=1e6)
         cut = searched({"search.seconds": 3600.0})
     assert cut.ended_by_clock
-    assert _distillation.front_table(Sampled("z1", "message", 0, TABLE, ()), cut, None).ended_by_clock is True
+    assert tabulate_front(cut, "message", None).ended_by_clock is True
 
 
 def test_no_shipped_recipe_has_a_limit_in_seconds() -> None:

@@ -129,7 +129,7 @@ def test_only_the_simplest_combinations_are_tried(monkeypatch: pytest.MonkeyPatc
         seen.append(1)
         raise AssertionError
 
-    monkeypatch.setattr("fluxforge.distil._compose.refit", refused)
+    monkeypatch.setattr("fluxforge.distil._compose.refit_constants", refused)
     crooked = [candidate(z**2 + k * V, 0.01) for k in range(2, 6)]
     with pytest.raises(FluxforgeError, match="none of the formulas"):
         chosen([candidate(FLUX, 0.03 - k * 1e-3) for k in range(4)], [*crooked, candidate(UPDATE + 9 * V + T, 0.001)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import Model, heat
-from fluxforge.distil import canonical, compose
+from fluxforge.distil import compose, to_canonical
 from fluxforge.errors import SchemeError
 from fluxforge.gnn import Network, build
 from fluxforge.scheme import Ghost, Hop, Message, Output, Stage, symbol
@@ -43,7 +43,7 @@ def numbers(expr: sp.Expr) -> list[float]:
 def test_the_gauge_cancels_and_the_message_is_the_flux_times_alpha(scale: float, diffusivity: float) -> None:
     """Whatever factor the message has, the update undoes; what is left is relative to α."""
     formulas = {"z1": sp.Float(scale) * FLUX, "T_new": sp.Float(diffusivity) / sp.Float(scale) * z + V * S}
-    (stage,) = canonical(compose(ONE, formulas), heat(diffusivity))
+    (stage,) = to_canonical(compose(ONE, formulas), heat(diffusivity))
     assert stage.outputs["T_new"].expression == T + dt / V * z + dt * S
     message = stage.messages["z1"].expression
     number = sp.expand(message / (alpha * FLUX)).simplify()
@@ -56,7 +56,7 @@ def test_the_gauge_cancels_and_the_message_is_the_flux_times_alpha(scale: float,
 @given(scales, st.floats(0.1, 10.0), st.floats(0.2, 3.0))
 def test_a_factor_that_is_no_gauge_stays_in_the_message(scale: float, diffusivity: float, factor: float) -> None:
     formulas = {"z1": sp.Float(scale) * FLUX, "T_new": sp.Float(factor * diffusivity / scale) * z + V * S}
-    (stage,) = canonical(compose(ONE, formulas), heat(diffusivity))
+    (stage,) = to_canonical(compose(ONE, formulas), heat(diffusivity))
     assert stage.outputs["T_new"].expression == T + dt / V * z + dt * S
     assert float((stage.messages["z1"].expression / (alpha * FLUX)).simplify()) == pytest.approx(factor, rel=1e-12)
 
@@ -76,7 +76,7 @@ def test_a_gauge_per_layer_cancels_in_each() -> None:
         "z2": 8.0 * A / delta * FURTHER,
         "T_new": 0.125 * z2 + V * S,
     }
-    first, second = canonical(compose(network(2), formulas), heat(1.0))
+    first, second = to_canonical(compose(network(2), formulas), heat(1.0))
     assert first.outputs["h1"].expression == T + dt * z / V + dt * S / 2
     assert numbers(first.messages["z1"].expression) == [0.5]
     assert second.outputs["T_new"].expression == T + dt * z2 / V + dt * S
@@ -85,23 +85,23 @@ def test_a_gauge_per_layer_cancels_in_each() -> None:
 
 def test_an_update_that_predicts_the_temperature_itself_is_composed_as_it_is() -> None:
     direct = network(update="direct")
-    (stage,) = canonical(compose(direct, {"z1": 3.0 * FLUX, "T_new": T + dt * z / (3.0 * V) + dt * S}), heat(1.0))
+    (stage,) = to_canonical(compose(direct, {"z1": 3.0 * FLUX, "T_new": T + dt * z / (3.0 * V) + dt * S}), heat(1.0))
     assert stage.outputs["T_new"].expression == T + dt * z / V + dt * S
 
 
 @pytest.mark.parametrize("update", [z + z**2, z**2, z / (1 + z), sp.sqrt(1 + z), sp.Abs(z), T * z + sp.exp(z)], ids=str)
 def test_an_update_that_is_not_linear_in_its_sum_is_refused(update: sp.Expr) -> None:
     with pytest.raises(SchemeError, match="the update is not linear in the sum 'z1'"):
-        canonical(compose(ONE, {"z1": FLUX, "T_new": update}), heat(1.0))
+        to_canonical(compose(ONE, {"z1": FLUX, "T_new": update}), heat(1.0))
 
 
 def test_brackets_that_cancel_are_linear_all_the_same() -> None:
-    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z * (1 + z) - z**2 + V * S}), heat(1.0))
+    (stage,) = to_canonical(compose(ONE, {"z1": FLUX, "T_new": z * (1 + z) - z**2 + V * S}), heat(1.0))
     assert stage.outputs["T_new"].expression == T + dt * z / V + dt * S
 
 
 def test_a_sum_that_nobody_reads_keeps_its_message() -> None:
-    (stage,) = canonical(compose(ONE, {"z1": 0.3 * FLUX, "T_new": V * S}), heat(1.0))
+    (stage,) = to_canonical(compose(ONE, {"z1": 0.3 * FLUX, "T_new": V * S}), heat(1.0))
     assert stage.outputs["T_new"].expression == T + dt * S
     assert numbers(stage.messages["z1"].expression) == [0.3]
 
@@ -114,14 +114,14 @@ def test_a_sum_that_nobody_reads_keeps_its_message() -> None:
 def test_a_message_that_is_no_flux_gets_no_alpha(message: sp.Expr) -> None:
     """Its number is the same at every diffusivity: a factor α/α_trained would be right at the trained one alone."""
     stages = compose(ONE, {"z1": message, "T_new": 2.0 * z + V * S})
-    (stage,) = canonical(stages, heat(0.4))
+    (stage,) = to_canonical(stages, heat(0.4))
     found = stage.messages["z1"].expression
     assert not found.has(alpha)
     assert sp.expand(found - 2.0 * message) == 0
 
 
 def test_a_message_with_an_alpha_of_its_own_gets_no_second_one() -> None:
-    (stage,) = canonical(compose(ONE, {"z1": alpha * FLUX, "T_new": z + V * S}), heat(0.4))
+    (stage,) = to_canonical(compose(ONE, {"z1": alpha * FLUX, "T_new": z + V * S}), heat(0.4))
     assert sp.expand(stage.messages["z1"].expression - alpha * FLUX) == 0
 
 
@@ -136,7 +136,7 @@ def test_a_message_with_an_alpha_of_its_own_gets_no_second_one() -> None:
     ids=str,
 )
 def test_differences_of_fields_are_fluxes_though_their_constants_are_still_rough(message: sp.Expr) -> None:
-    (stage,) = canonical(compose(ONE, {"z1": message, "T_new": z + V * S}), heat(0.5))
+    (stage,) = to_canonical(compose(ONE, {"z1": message, "T_new": z + V * S}), heat(0.5))
     ratio = stage.messages["z1"].expression / (alpha * message)
     assert float(sp.simplify(ratio)) == pytest.approx(2.0)
 
@@ -150,7 +150,7 @@ def test_fluxes_and_reactions_are_written_with_the_parameters_of_their_equation(
     own = Model(equation(FISHER, tmp_path_factory.mktemp("own")), (("D", D), ("r", r)))
     own_D, own_r = symbol("D"), symbol("r")
     formulas = {"z1": sp.Float(scale) * FLUX, "T_new": D / scale * z + V * (S + factor * r * T - r * T**2)}
-    (stage,) = canonical(compose(ONE, formulas), own)
+    (stage,) = to_canonical(compose(ONE, formulas), own)
     message, output = stage.messages["z1"].expression, stage.outputs["T_new"].expression
     assert float((message / (own_D * FLUX)).simplify()) == pytest.approx(1.0, rel=1e-12)
     rest = sp.expand(output - T - dt * S - dt * z / V)
@@ -160,7 +160,7 @@ def test_fluxes_and_reactions_are_written_with_the_parameters_of_their_equation(
 
 def test_terms_that_the_equation_does_not_have_keep_their_numbers(tmp_path: Path) -> None:
     own = Model(equation(FISHER, tmp_path), (("D", 1.0), ("r", 2.0)))
-    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + 2.0 * T - 2.0 * T**3)}), own)
+    (stage,) = to_canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + 2.0 * T - 2.0 * T**3)}), own)
     output = stage.outputs["T_new"].expression
     assert output.coeff(T, 3) == -2.0 * dt
     assert float(sp.expand(output - T).coeff(T, 1) / (dt * symbol("r"))) == 1.0
@@ -168,6 +168,6 @@ def test_terms_that_the_equation_does_not_have_keep_their_numbers(tmp_path: Path
 
 def test_whole_numbers_of_a_reaction_stay_structure(tmp_path: Path) -> None:
     own = Model(equation(FISHER, tmp_path), (("D", 1.0), ("r", 1.0)))
-    (stage,) = canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + T * (1 - T))}), own)
+    (stage,) = to_canonical(compose(ONE, {"z1": FLUX, "T_new": z + V * (S + T * (1 - T))}), own)
     assert numbers(stage.outputs["T_new"].expression) == []
     assert sp.expand(stage.outputs["T_new"].expression - T - dt * (z / V + S + symbol("r") * T * (1 - T))) == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, heat, meshes, random_pair, two_cells, unseen_problems
-from fluxforge.distil import Fitted, Free, Objective, layer_stages, nearest_fraction, refit, set_free
+from fluxforge.distil import Fitted, Free, Objective, layer_stages, nearest_fraction, refit_constants, set_free
 from fluxforge.errors import InputError
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from strategies import few
@@ -157,7 +157,7 @@ def test_first_order_constants_of_the_printed_residual_are_far_from_one() -> Non
 
 def test_exact_rationals_are_proposed_and_cost_nothing() -> None:
     loss = recipe.Loss(supervised=recipe.Supervised(norm="l2", per_step=True))
-    fitted = refit(BOTH, loss, [pairs(k) for k in (0, 1, 2)])
+    fitted = refit_constants(BOTH, loss, [pairs(k) for k in (0, 1, 2)])
     assert fitted.rational == {"a1": Fraction(1), "c1": Fraction(1)}
     assert fitted.loss < 1e-20
     assert fitted.rational_loss < 1e-20
@@ -168,19 +168,19 @@ def test_exact_rationals_are_proposed_and_cost_nothing() -> None:
 def test_a_rational_that_costs_too_much_is_not_taken() -> None:
     """1/√2 is near 5/7, but an exact fit would be lost; the source's 1 beside it is taken."""
     loss = recipe.Loss(supervised=recipe.Supervised(norm="l2", per_step=True))
-    fitted = refit(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), loss, [pairs()])
+    fitted = refit_constants(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), loss, [pairs()])
     assert fitted.rational == {"a1": Fraction(1)}
     assert fitted.values["c1"] == pytest.approx(np.sqrt(0.5), rel=1e-9)
     assert fitted.rational_loss < 1e-20
     # Where the fit is not exact either, the loss decides.
-    rough = refit(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), residual(0.02, "l2"), [pairs()])
+    rough = refit_constants(layer_stages(sp.sqrt(2) * FLUX, {"a1": 0.6, "c1": 0.6}, 1), residual(0.02, "l2"), [pairs()])
     assert rough.loss > 1e-6
     assert "c1" not in rough.rational
     assert rough.rational_loss <= rough.loss * (1 + 1e-3)
 
 
 def test_losses_are_told_before_and_after_rounding() -> None:
-    fitted = refit(BOTH, SQUARES, [pairs(k) for k in (1, 2)])
+    fitted = refit_constants(BOTH, SQUARES, [pairs(k) for k in (1, 2)])
     squares = objective(SQUARES)
     assert fitted.loss == squares(np.array(list(fitted.values.values())), pairs(1))
     rounded = [float(fitted.rational.get(name, value)) for name, value in fitted.values.items()]
@@ -219,7 +219,7 @@ def test_numbers_and_rationals_are_chosen_together() -> None:
 
 def test_a_formula_without_constants_is_judged_as_it_is() -> None:
     free = set_free(find("euler").stages)
-    fitted = refit(free, SIZES, [pairs()])
+    fitted = refit_constants(free, SIZES, [pairs()])
     assert fitted.values == {}
     assert (
         fitted.loss == fitted.rational_loss == pytest.approx(objective(SIZES)(np.array([1.0, 1.0]), pairs()), rel=1e-12)

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, delta, flux_table, is_flux
 
-from fluxforge.distil import ENGINES, Search, complexity, engine, knee, measure, search_front
+from fluxforge.distil import ENGINES, Search, choose_knee, complexity, engine, measure, search_front
 from fluxforge.distil._engines import PySR, squares_as_powers
 from fluxforge.errors import FluxforgeError
 from fluxforge.expression import parse
@@ -105,7 +105,7 @@ def fake(monkeypatch):
 
 def test_the_hall_of_fame_becomes_a_front_in_the_tables_own_names(fake):
     front = search_front(engine("pysr"), TABLE, Search(restarts=1), seed=0)
-    assert is_flux(knee(front).expression)
+    assert is_flux(choose_knee(front).expression)
     np.testing.assert_array_equal(FakeRegressor.last.X, TABLE.X)
     np.testing.assert_array_equal(FakeRegressor.last.y, TABLE.y)
 

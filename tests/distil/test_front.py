@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from symbolic_tables import T_N, T_P, A, delta, flux_table
 
-from fluxforge.distil import Candidate, Front, complexity, consistent, front_of, knee, measure, merge, units_of
+from fluxforge.distil import Candidate, Front, choose_knee, complexity, consistent, front_of, measure, merge, units_of
 from fluxforge.errors import InputError
 from fluxforge.expression import parse, to_text
 from fluxforge.pde import Clash, dimensions, unit
@@ -134,19 +134,19 @@ def test_a_front_as_rows():
 
 def test_the_knee_is_where_longer_formulas_stop_paying():
     steep, flat = [(3, 0.8), (5, 0.6), (7, 0.4), (9, 0.0097)], [(11, 0.0096), (15, 0.0068), (21, 0.0055), (25, 0.0047)]
-    assert knee(front_of(candidates(steep + flat))).complexity == 9
-    assert knee(front_of(candidates([(3, 0.5), (5, 0.45), (11, 0.03)]))).complexity == 11
-    assert knee(front_of(candidates([(3, 0.5), (5, 0.45), (13, 0.12)]))).complexity == 3
-    assert knee(front_of(candidates([(4, 0.3)]))).complexity == 4
+    assert choose_knee(front_of(candidates(steep + flat))).complexity == 9
+    assert choose_knee(front_of(candidates([(3, 0.5), (5, 0.45), (11, 0.03)]))).complexity == 11
+    assert choose_knee(front_of(candidates([(3, 0.5), (5, 0.45), (13, 0.12)]))).complexity == 3
+    assert choose_knee(front_of(candidates([(4, 0.3)]))).complexity == 4
 
 
 def test_the_knee_takes_errors_of_rounding_for_equal():
-    assert knee(front_of(candidates([(3, 0.4), (9, 2e-7), (11, 3e-12), (13, 1e-16)]))).complexity == 9
+    assert choose_knee(front_of(candidates([(3, 0.4), (9, 2e-7), (11, 3e-12), (13, 1e-16)]))).complexity == 9
 
 
 def test_there_is_no_knee_without_candidates():
     with pytest.raises(InputError, match="no candidate"):
-        knee(Front(()))
+        choose_knee(Front(()))
 
 
 UNIT_NAMES = ("A", "delta", "T_N", "T_P", "T", "S", "dt", "V", "alpha", "z", "d_x")

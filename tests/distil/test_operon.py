@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
-from fluxforge.distil import OPERATORS, Search, engine, knee, search_front, tabulate
+from fluxforge.distil import OPERATORS, Search, choose_knee, engine, search_front, tabulate
 from fluxforge.distil import _engines as run
 from fluxforge.distil._engines import Operon, to_sympy
 from fluxforge.distil._table import predict
@@ -24,14 +24,14 @@ SMALL = Search(restarts=1, population=100, evaluations=500, rows=100)
 
 
 def test_the_flux_is_at_the_knee():
-    found = knee(search_front(Operon(), flux_table(), Search(restarts=1), seed=0))
+    found = choose_knee(search_front(Operon(), flux_table(), Search(restarts=1), seed=0))
     assert is_flux(found.expression)
     assert found.complexity == 9
     assert float(found.expression.subs({A: 1, delta: 1, T_N: 1, T_P: 0})) == pytest.approx(-0.3, rel=0.02)
 
 
 def test_the_update_is_at_the_knee():
-    found = knee(search_front(Operon(), update_table(), Search(restarts=2), seed=0))
+    found = choose_knee(search_front(Operon(), update_table(), Search(restarts=2), seed=0))
     assert is_update("whole")(found.expression)
     assert float(found.expression.subs({T: 0, S: 0, dt: 1, V: 1, z: 1})) == pytest.approx(2.0, rel=0.02)
 
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_front_whatever_the_threads(monkeypatch):
     table = flux_table(error=0.03, rows=500)
     fronts = []
     for threads in (1, 1, 3):
-        monkeypatch.setattr(run, "threads", lambda count=threads: count)
+        monkeypatch.setattr(run, "count_threads", lambda count=threads: count)
         fronts.append(search_front(Operon(), table, SMALL, seed=5))
     assert fronts[0] == fronts[1] == fronts[2]
     assert search_front(Operon(), table, SMALL, seed=6) != fronts[0]
@@ -77,7 +77,7 @@ def test_trees_become_the_expressions_that_operon_evaluates(operators):
 def test_units_of_any_size_are_found():
     table = flux_table(c=-3e7, error=0.01)
     tiny = tabulate(table.names, table.X * [1e-6, 1e6, 1, 1], 2e-5 + table.y * 1e-12)
-    found = knee(search_front(Operon(), tiny, Search(restarts=1), seed=0))
+    found = choose_knee(search_front(Operon(), tiny, Search(restarts=1), seed=0))
     assert found.error < 0.02
     assert is_flux(found.expression - found.expression.as_coeff_Add()[0])
 
@@ -146,7 +146,7 @@ def gauge(seed, largest):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_flux_is_recovered(seed, error):
     table = flux_table(c=gauge(seed, 3.0), error=error, seed=seed)
-    assert is_flux(knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)
+    assert is_flux(choose_knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)
 
 
 @pytest.mark.slow
@@ -155,4 +155,4 @@ def test_the_flux_is_recovered(seed, error):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_update_is_recovered(seed, kind, error):
     table = update_table(kind, g=gauge(seed, 4.0), error=error, seed=seed)
-    assert is_update(kind)(knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)
+    assert is_update(kind)(choose_knee(search_front(engine("operon"), table, Search(), seed=seed)).expression)

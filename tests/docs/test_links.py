@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from doc_pages import LINKED, anchors, links, shape
+from doc_pages import LINKED, ROOT, anchors, inline_code, links, shape
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: f"{page.parent.name}-{page.stem}")
@@ -14,6 +14,17 @@ def test_links_resolve(page: Path) -> None:
         assert file.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("name", ["docs/developing.md", "CONTRIBUTING.md"])
+def test_source_files_named_in_the_prose_exist(name: str) -> None:
+    package = ROOT / "src" / "fluxforge"
+    files = [code for code in inline_code(ROOT / name) if code.endswith(".py") and " " not in code]
+    assert files
+    for file in files:
+        # A name without a folder belongs to the room of the sentence.
+        places = [package / file, ROOT / file, *([] if "/" in file else package.rglob(file))]
+        assert any(place.exists() for place in places), f"{name}: {file}"
 
 
 def test_links_and_anchors_are_found_as_they_are_written(tmp_path: Path) -> None:

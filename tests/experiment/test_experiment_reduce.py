@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.certify.modified import square_equation
 from fluxforge.distil import put_numbers
-from fluxforge.distil._front import exponential
+from fluxforge.distil._front import bounded_exponential
 from fluxforge.errors import NumericalError
 from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
 from fluxforge.experiment._fit import judge_formula, normalise_extremes
@@ -181,7 +181,7 @@ def test_exponentials_of_large_numbers_end_with_double_precision():
     data = make_dataset(spec("conduction"))
     started = time.perf_counter()
     fit_formula(
-        sp.exp(-exponential(sp.Float(1e7))) + sp.exp(-sp.exp(1e3 * symbol("q"))),
+        sp.exp(-bounded_exponential(sp.Float(1e7))) + sp.exp(-sp.exp(1e3 * symbol("q"))),
         reduced("conduction", SERIES).form,
         data,
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from carried_networks import CARRIED, posed, random_weights
 from fluxforge import recipe
 from fluxforge.data import heat, model_of, source
-from fluxforge.distil import canonical, compose, sample, units_of
+from fluxforge.distil import compose, sample, to_canonical, units_of
 from fluxforge.errors import InputError, RecipeError, SchemeError
 from fluxforge.gnn import Network, Standardised, build, inputs, parameters, standards
 from fluxforge.graph import PaddedGraph, evaluate_stages, pad_graph, stack_graphs
@@ -238,7 +238,7 @@ def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike
         terms = sp.Add(*(w / s * (symbol(name) - m) for w, name, m, s in columns))
         formulas[part.name] = part.translate(terms + float(linear.bias[0]))
     assert {"d_n", "g_x_P", "g_y_N", "n_y"} <= {own.name for own in formulas["z1"].free_symbols}
-    stages = (*(each.stage for each in network.before), *canonical(compose(network, formulas), heat(1.0)))
+    stages = (*(each.stage for each in network.before), *to_canonical(compose(network, formulas), heat(1.0)))
     assert Scheme("read", stages).dimension == 2
     first = jax.tree.map(lambda leaf: leaf[0], problems)
     live, given = np.asarray(first.graph.live), {"dt": first.dt, "alpha": 1.0}
@@ -257,5 +257,5 @@ def test_a_flux_with_its_correction_is_one_where_gradients_vanish_with_the_diffe
         2.0 * symbol("A") * (symbol("g_x_P") + symbol("g_x_N")) * (symbol("n_x") - symbol("d_x") / symbol("d_n"))
     )
     new = Output(symbol("T") + symbol("dt") / symbol("V") * symbol("z1"))
-    (stage,) = canonical((Stage({"z1": Message(flux + correction)}, {"T_new": new}),), heat(1.0))
+    (stage,) = to_canonical((Stage({"z1": Message(flux + correction)}, {"T_new": new}),), heat(1.0))
     assert symbol("alpha") in stage.messages["z1"].expression.free_symbols

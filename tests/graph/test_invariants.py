@@ -8,17 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.graph import Neighbourhoods, pad_graph
-from fluxforge.mesh import (
-    Dirichlet,
-    DualGraph,
-    Neumann,
-    OnDemand,
-    dual,
-    equilateral,
-    jittered,
-    resolve,
-    squares,
-)
+from fluxforge.mesh import Dirichlet, DualGraph, Neumann, OnDemand, dual, equilateral, jittered, resolve, squares
 from fluxforge.pde import from_document
 from fluxforge.scheme import Hop, symbol
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned

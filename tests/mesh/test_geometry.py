@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fluxforge.mesh import (
-    Mesh,
-    cross_triangles,
-    dual,
-    equilateral,
-    jittered,
-    right_triangles,
-    squares,
-    two_cells,
-)
+from fluxforge.mesh import Mesh, cross_triangles, dual, equilateral, jittered, right_triangles, squares, two_cells
 from fluxforge.mesh._cells import cell_areas, cell_centroids, half_edges
 from strategies import MESHES, angles, few, mixed, moved, renumbered, scales, seeds, shifts, turn, warped_quads
 

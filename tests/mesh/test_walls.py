@@ -8,17 +8,7 @@ from scipy.sparse.linalg import spsolve
 
 import fluxforge as ff
 from fluxforge.errors import InputError
-from fluxforge.mesh import (
-    Condition,
-    Conditions,
-    DualGraph,
-    Mesh,
-    close_walls,
-    dual,
-    resolve,
-    right_triangles,
-    squares,
-)
+from fluxforge.mesh import Condition, Conditions, DualGraph, Mesh, close_walls, dual, resolve, right_triangles, squares
 from fluxforge.pde import ADVECTION, ADVECTION_DIFFUSION, CONDUCTION, HEAT, REACTION_DIFFUSION, Equation
 from fluxforge.scheme import find
 from fluxforge.stepping import generator

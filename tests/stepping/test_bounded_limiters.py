@@ -9,7 +9,6 @@ from hypothesis import given
 
 import fluxforge as ff
 from fluxforge.errors import MeshError
-from fluxforge.experiment._search import _bounded as module
 from fluxforge.expression import evaluate
 from fluxforge.mesh import (
     Curl,
@@ -25,6 +24,7 @@ from fluxforge.mesh import (
     squares,
 )
 from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, limiter_of, linear_stages
+from fluxforge.scheme import transport as module
 from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, Q, R
 from fluxforge.scheme.transport import unbounded

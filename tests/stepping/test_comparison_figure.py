@@ -45,11 +45,7 @@ def test_colour_bars_are_as_high_as_their_plots():
         assert abs(plot.y0 - beside.y0) < 1
 
 
-def test_a_comparison_of_two_schemes_has_three_panels_in_a_row(tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr("fluxforge.stepping._simulation.save_figure", lambda figure, *_, **__: figures.append(figure))
-    from fluxforge.stepping import side_by_side
-
-    side_by_side(compare(["euler", "midpoint"], MESH, initial="x*y", steps=2), tmp_path / "comparison.png")
-    titles = [axes.get_title() for axes in figures[0].axes if axes.get_title()]
+def test_a_comparison_of_two_schemes_has_three_panels_in_a_row():
+    figure = compare(["euler", "midpoint"], MESH, initial="x*y", steps=2).plot()
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert [title.split(",")[0] for title in titles] == ["euler", "midpoint", "midpoint − euler"]

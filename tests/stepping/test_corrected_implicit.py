@@ -8,10 +8,9 @@ from scipy.sparse import diags_array
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import DualGraph, Neumann, dual, jittered, reference_step
 from fluxforge.scheme import find
-from fluxforge.stepping import _build, _krylov, generator, operator, sides, step_limit, stepper
-from fluxforge.stepping._implicit import DirectStepper
-from fluxforge.stepping._krylov import Krylov
-from fluxforge.stepping._multigrid import MultigridStepper
+from fluxforge.stepping import _build, _solvers, generator, operator, sides, step_limit, stepper
+from fluxforge.stepping._implicit import DirectStepper, MultigridStepper
+from fluxforge.stepping._solvers import Krylov
 from strategies import mixed, noise
 from tetrahedra import six_tetrahedra
 
@@ -137,8 +136,8 @@ def test_auto_takes_bicgstab_for_large_systems_that_are_not_symmetric(monkeypatc
 
 @pytest.mark.parametrize("method", ["bicgstab", "gmres"])
 def test_no_convergence_is_a_numerical_error(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_krylov, "RESTART", 2)
-    monkeypatch.setattr(_krylov, "MOST_ITERATIONS", 4)
+    monkeypatch.setattr(_solvers, "RESTART", 2)
+    monkeypatch.setattr(_solvers, "MOST_KRYLOV_ITERATIONS", 4)
     step = stepper("corrected-implicit", LARGER, 1.0, solver=method)
     with pytest.raises(NumericalError, match=f"is not solved in 4 iterations of {method}: use the direct solver"):
         step(noise(LARGER.cells))

@@ -10,7 +10,8 @@ from fluxforge.mesh import DualGraph, dual, fourier_step, jittered
 from fluxforge.scheme import Claims, Scheme, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator, operator, sides, stepper
-from fluxforge.stepping._implicit import ConjugateGradientStepper, DirectStepper
+from fluxforge.stepping._implicit import DirectStepper
+from fluxforge.stepping._linear import ConjugateGradientStepper
 from strategies import BOUNDARIES, MESHES, noise, renumbered, whole_step
 
 CN = BUILT_IN["crank-nicolson"]

@@ -11,20 +11,17 @@ from fluxforge.mesh import DualGraph, Mesh, Neumann, dual, fourier_step, jittere
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import (
-    KernelStepper,
     LinearStepper,
+    _build,
     _kernel_layout,
-    _kernel_stepper,
     _run,
-    _setup,
-    bytes_per_cell,
     run_stepper,
     simulate,
     stepper,
 )
 from fluxforge.stepping._assemble import AffineMap, apply, assemble
+from fluxforge.stepping._kernel import KernelStepper, kernel_stepper
 from fluxforge.stepping._kernel_program import make_program
-from fluxforge.stepping._kernel_stepper import kernel_stepper
 from strategies import BOUNDARIES, noise
 
 EXPLICIT = [scheme for scheme in BUILT_IN.values() if not scheme.implicit and linear_stages(scheme) is not None]
@@ -90,7 +87,7 @@ def test_the_kernel_and_xla_are_the_same_step_to_round_off(scheme: Scheme, graph
 
 
 def test_a_scheme_of_several_matrices_is_stepped_stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_kernel_stepper, "MOST_OF_STAGED", -1.0)
+    monkeypatch.setattr(_kernel_layout, "MOST_OF_STAGED", -1.0)
     graph, scheme = GRAPHS["dirichlet"], BUILT_IN["corrected"]
     T, S = noise(graph.cells, 1), noise(graph.cells, 2)
     dt = 0.4 * fourier_step(graph)
@@ -156,16 +153,16 @@ def test_the_bytes_of_a_step_are_those_of_its_form() -> None:
     graph = INSULATED
     nothing, dt = np.zeros(graph.cells), 0.4 * fourier_step(graph)
     # Three neighbours of 8 + 4 bytes, T read, T_new written; midpoint's second round reads T and the half step.
-    assert bytes_per_cell(kernel(BUILT_IN["euler"], graph, dt, nothing), graph.cells) == 52
-    assert bytes_per_cell(kernel(BUILT_IN["midpoint"], graph, dt, nothing), graph.cells) == 52 + 60
-    assert bytes_per_cell(kernel(BUILT_IN["corrected"], graph, dt, nothing), graph.cells) == 9 * 12 + 16
+    assert kernel(BUILT_IN["euler"], graph, dt, nothing).bytes_per_cell(graph.cells) == 52
+    assert kernel(BUILT_IN["midpoint"], graph, dt, nothing).bytes_per_cell(graph.cells) == 52 + 60
+    assert kernel(BUILT_IN["corrected"], graph, dt, nothing).bytes_per_cell(graph.cells) == 9 * 12 + 16
 
 
 def test_a_long_run_on_the_cpu_takes_the_kernel_and_a_traced_step_never(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, euler = GRAPHS["dirichlet"], BUILT_IN["euler"]
     dt = 0.4 * fourier_step(graph)
     assert isinstance(run_stepper(euler, graph, dt, steps=10**9), LinearStepper)
-    monkeypatch.setattr(_kernel_stepper, "LEAST_CELLS", 1000)
+    monkeypatch.setattr(_build, "LEAST_CELLS", 1000)
     assert isinstance(run_stepper(euler, graph, dt, steps=10**9), KernelStepper)
     assert isinstance(run_stepper(euler, graph, dt, steps=10), LinearStepper)
     assert not isinstance(run_stepper(BUILT_IN["crank-nicolson"], graph, dt, steps=10**9), KernelStepper)
@@ -192,8 +189,8 @@ def test_a_run_by_the_kernel_is_the_run_by_xla(monkeypatch: pytest.MonkeyPatch, 
         )
 
     plain = run()
-    monkeypatch.setattr(_kernel_stepper, "LEAST_CELLS", 0)
-    monkeypatch.setattr(_kernel_stepper, "LEAST_UPDATES", 0)
+    monkeypatch.setattr(_build, "LEAST_CELLS", 0)
+    monkeypatch.setattr(_build, "LEAST_UPDATES", 0)
     ours = run()
     assert ours.blew_up_at == plain.blew_up_at
     assert (ours.blew_up_at is None) == (dt_fraction < 1)
@@ -207,9 +204,9 @@ def test_no_more_threads_than_the_environment_allows(
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(5)), raising=False)
     monkeypatch.delenv("PJRT_NPROC", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", setting)
-    assert _kernel_stepper.allowed_threads() == (threads or 5)
+    assert _kernel_layout.allowed_threads() == (threads or 5)
     monkeypatch.setenv("PJRT_NPROC", "2")
-    assert _kernel_stepper.allowed_threads() == min(threads or 5, 2)
+    assert _kernel_layout.allowed_threads() == min(threads or 5, 2)
 
 
 def test_where_a_thread_cannot_start_the_others_stop_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +234,7 @@ def test_memory_exhausted_on_the_device_is_a_memory_error(monkeypatch: pytest.Mo
     def fail(*args: object, **options: object) -> None:
         raise jax.errors.JaxRuntimeError(text)
 
-    monkeypatch.setattr(_setup, "run_stepper", fail)
+    monkeypatch.setattr(_run, "run_stepper", fail)
     wanted = MemoryError if "memory" in text else jax.errors.JaxRuntimeError
     with pytest.raises(wanted, match=text.split(":")[0]):
         simulate("euler", jittered(4, 0.2, seed=1))

@@ -11,8 +11,9 @@ from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import _build, _multigrid, operator, sides, stepper
-from fluxforge.stepping._multigrid import MOST_COARSE_CELLS, Multigrid, MultigridStepper, condition_bound
+from fluxforge.stepping import _build, _implicit, _solvers, operator, sides, stepper
+from fluxforge.stepping._implicit import MultigridStepper, condition_bound
+from fluxforge.stepping._solvers import MOST_COARSE_CELLS, Multigrid
 from strategies import BOUNDARIES, noise
 
 CN = BUILT_IN["crank-nicolson"]
@@ -57,7 +58,7 @@ def test_a_poor_solution_of_the_system_moves_no_heat(monkeypatch: pytest.MonkeyP
     T = 1.0 + noise(graph.cells, 5)
     step = stepper(CN, graph, 100 * fourier_step(graph), solver="amg")
     exact = np.asarray(step(T))
-    monkeypatch.setattr(_multigrid, "MOST_SOLVES", 1)
+    monkeypatch.setattr(_implicit, "MOST_SOLVES", 1)
     monkeypatch.setattr(Multigrid, "solve", lambda self, r, within: self.cycle(r))
     with pytest.raises(NumericalError, match="the linear system of a step is not solved"):
         step(T)
@@ -132,7 +133,7 @@ def test_a_system_that_is_no_symmetric_m_matrix_is_refused(scheme: str) -> None:
 
 
 def test_a_system_that_is_not_solved_is_a_numerical_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_multigrid, "MOST_ITERATIONS", 2)
+    monkeypatch.setattr(_solvers, "MOST_CG_ITERATIONS", 2)
     graph = GRAPHS["both"]
     with pytest.raises(NumericalError, match="not solved in 2 iterations"):
         stepper(CN, graph, 100 * fourier_step(graph), solver="amg")(noise(graph.cells))

@@ -6,7 +6,7 @@ import pytest
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import LinearStepper, _linear, bytes_per_cell, stepper
+from fluxforge.stepping import LinearStepper, _linear, stepper
 from fluxforge.stepping._assemble import AffineMap, apply, assemble
 from strategies import BOUNDARIES, MESHES, noise
 
@@ -54,8 +54,8 @@ def test_both_forms_are_the_same_step_to_round_off(scheme: Scheme, graph: DualGr
 def test_the_form_that_moves_far_fewer_bytes_is_taken(scheme: Scheme) -> None:
     graph = dual(jittered(12, 0.3, seed=1))
     S, dt = np.zeros(graph.cells), 0.4 * fourier_step(graph)
-    moved = [bytes_per_cell(step, graph.cells) or 0.0 for step in in_both_forms(scheme, graph, dt, S)]
-    taken = bytes_per_cell(stepper(scheme, graph, dt), graph.cells)
+    moved = [step.bytes_per_cell(graph.cells) or 0.0 for step in in_both_forms(scheme, graph, dt, S)]
+    taken = stepper(scheme, graph, dt).bytes_per_cell(graph.cells)
     assert taken == (moved[1] if moved[1] <= 0.75 * moved[0] else moved[0])
 
 
@@ -66,9 +66,9 @@ def test_the_corrected_flux_is_one_row_per_cell() -> None:
     assert len(step.stages) == 1
     # Nine cells around each, in two rounds of messages: 9 · (8 + 4), the diagonal, T read and written; the walls of
     # this mesh are held at zero, so that there is no constant.
-    assert bytes_per_cell(step, graph.cells) == 132
+    assert step.bytes_per_cell(graph.cells) == 132
     held = stepper("corrected", graph, 0.4 * fourier_step(graph), source=1.0)
-    assert bytes_per_cell(held, graph.cells) == 140
+    assert held.bytes_per_cell(graph.cells) == 140
 
 
 @pytest.mark.parametrize("scheme", EXPLICIT, ids=str)
@@ -76,7 +76,7 @@ def test_what_is_expected_of_few_rows_is_no_more_than_all_need(scheme: Scheme) -
     graph = dual(jittered(20, 0.3, seed=3), Neumann())
     stages = assemble(scheme, graph, dt=0.4 * fourier_step(graph), parameters=None)
     _, whole = in_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
-    needed = bytes_per_cell(whole, graph.cells)
+    needed = whole.bytes_per_cell(graph.cells)
     assert needed is not None
     assert 0.5 * needed * graph.cells <= _linear.least_bytes(stages, graph.cells, 8) <= needed * graph.cells
 

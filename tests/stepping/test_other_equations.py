@@ -8,7 +8,7 @@ from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve, squares
 from fluxforge.pde import HEAT, from_document
 from fluxforge.scheme import find
 from fluxforge.stepping import generator, simulate, step_limit, stepper
-from fluxforge.stepping._stable_region import disc_radius
+from fluxforge.stepping._limit import disc_radius
 
 ADVECTION = from_document(
     {"name": "advection", "transported": "u", "velocity": "a", "parameters": {"a": {"rank": "vector", "where": "face"}}}

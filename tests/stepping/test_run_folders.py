@@ -10,7 +10,7 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.mesh import jittered
-from fluxforge.stepping import Simulation, compare, prepare_folder, simulate, write_comparison, write_run
+from fluxforge.stepping import Simulation, _simulation, compare, prepare_folder, simulate, write_comparison, write_run
 from processes import line
 
 MESH = jittered(3)
@@ -19,8 +19,8 @@ MESH = jittered(3)
 @pytest.fixture(autouse=True)
 def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time, and only their names matter here."""
-    for name in ("field_picture", "side_by_side", "animation"):
-        monkeypatch.setattr(sys.modules["fluxforge.stepping._output"], name, lambda _, path: path.write_bytes(b"drawn"))
+    for name in ("save_figure", "animation"):
+        monkeypatch.setattr(_simulation, name, lambda _, path, **__: path.write_bytes(b"drawn"))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_an_error_while_writing_leaves_the_earlier_run_as_it_was(
     def fail(*_: object) -> None:
         raise InputError("the disk is full")
 
-    monkeypatch.setattr(sys.modules["fluxforge.stepping._output"], "field_picture", fail)
+    monkeypatch.setattr(_simulation, "save_figure", fail)
     with pytest.raises(InputError, match="full"):
         write_run(run, tmp_path / "out", overwrite=True)
     with pytest.raises(InputError, match="full"):
@@ -101,11 +101,11 @@ def test_an_error_while_writing_leaves_the_earlier_run_as_it_was(
 WRITER = """
 import sys, time
 from fluxforge import mesh, simulate
-output = sys.modules["fluxforge.stepping._output"]
+output = sys.modules["fluxforge.stepping._simulation"]
 def pause(*_):
     print("writing", flush=True)
     time.sleep(60)
-output.field_picture = pause
+output.save_figure = pause
 output.write_run(simulate("euler", mesh.jittered(3), steps=3), sys.argv[1])
 """
 

@@ -8,7 +8,7 @@ from sweep_runs import contents
 
 import fluxforge as ff
 from fluxforge import recipe
-from fluxforge.distil._engines import threads as operon_threads
+from fluxforge.distil._engines import count_threads as operon_threads
 from fluxforge.errors import InputError
 from fluxforge.sweeps import resume_sweep
 from fluxforge.sweeps._pool import MOST_DEATHS, share_cores

@@ -23,8 +23,7 @@ from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._document import find
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._build import bytes_per_cell, run_stepper
-from fluxforge.stepping._kernel_stepper import KernelStepper
+from fluxforge.stepping._build import run_stepper
 from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper
 
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
@@ -85,7 +84,7 @@ def bench_step(
 def _euler(graph: DualGraph, dt: float, T: np.ndarray) -> dict[str, Any]:
     """Euler's step beside a vector add that moves as many bytes, and SciPy's product."""
     euler = _stepper("euler", graph, dt)
-    moved = bytes_per_cell(euler, graph.cells)
+    moved = euler.bytes_per_cell(graph.cells)
     assert moved is not None
     scipy = scipy_product(operator(find("euler"), graph, dt=dt).M, T)
     seconds = best_seconds({**_tasks(euler, graph, T), "scipy": scipy})
@@ -110,7 +109,7 @@ def _measured(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> dict[str
 
 def _tasks(step: AbstractStepper, graph: DualGraph, T: np.ndarray) -> dict[str, Callable[[int], object]]:
     """The step, and a vector add that moves as many bytes where the step is explicit."""
-    moved = bytes_per_cell(step, graph.cells)
+    moved = step.bytes_per_cell(graph.cells)
     add = {} if moved is None else {"add": vector_add(round(moved * graph.cells / 24))}
     return {**add, "step": _repeat(step, T)}
 
@@ -123,8 +122,8 @@ def _stepper(name: str, graph: DualGraph, dt: float) -> AbstractStepper:
 
 def _row(graph: DualGraph, step: AbstractStepper, seconds: float, add: float | None) -> dict[str, Any]:
     """`by` says what steps: the `kernel` on the host, `XLA`, or for an implicit scheme its `solver`."""
-    moved = bytes_per_cell(step, graph.cells)
-    by = "kernel" if isinstance(step, KernelStepper) else "XLA" if moved is not None else "solver"
+    moved = step.bytes_per_cell(graph.cells)
+    by = "solver" if moved is None else step.engine
     return {
         "cells_per_s": graph.cells / seconds,
         "seconds_per_step": seconds,

@@ -34,8 +34,8 @@ from fluxforge.bench._time_rows import RunRow, TimeRow, conclude
 from fluxforge.errors import InputError
 from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
-from fluxforge.stepping._second_order_implicit import ImplicitStep
-from fluxforge.stepping._stability_polynomial import (
+from fluxforge.stepping._exponential import (
+    ImplicitStep,
     chebyshev_exponential,
     nearest_polynomial,
     optimal_interval,

@@ -17,7 +17,7 @@ from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.scheme._document import find
 from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._stability_polynomial import Polynomial, chebyshev_exponential, corrected_euler
+from fluxforge.stepping._exponential import Polynomial, chebyshev_exponential, corrected_euler
 
 MESHES = ("irregular", "graded")
 FIELDS = ("smooth", "noise")

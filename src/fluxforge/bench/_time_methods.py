@@ -11,16 +11,16 @@ from fluxforge.bench._time_case import Step, TimeCase, fitted_polynomial
 from fluxforge.pde._equation import HEAT
 from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
-from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
-from fluxforge.stepping._lanczos import krylov_exponential
-from fluxforge.stepping._second_order_implicit import ImplicitStep
-from fluxforge.stepping._stability_polynomial import (
+from fluxforge.stepping._exponential import (
+    ImplicitStep,
     Polynomial,
     amplification,
     chebyshev_exponential,
+    krylov_exponential,
     nearest_polynomial,
     optimal_polynomial,
 )
+from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
 
 STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
 MOST_OPTIMAL = 8

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 from fluxforge import recipe
 from fluxforge.bench._pyg import pyg_device_name, pyg_installed, pyg_thread_counts, pyg_training, with_threads
 from fluxforge.bench._step import best_seconds
-from fluxforge.data._build import source
 from fluxforge.data._problem import AbstractSource, FixedSource
+from fluxforge.data._source import source
 from fluxforge.errors import InputError
-from fluxforge.gnn._mlp import parameters
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, parameters
 from fluxforge.train._optimise import optimiser
 from fluxforge.train._step import State, begin, chunk_function
 

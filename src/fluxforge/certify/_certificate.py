@@ -28,7 +28,7 @@ from fluxforge.certify._studies import PatchTest, SpaceStudy, TimeStudy
 from fluxforge.certify.transport import TransportProperties
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._stable_region import limit_kind
+from fluxforge.stepping._limit import limit_kind
 
 KIND, VERSION = "certificate", 1
 
@@ -173,7 +173,9 @@ class Certificate:
             "stability": _stability(self.stability),
             "transient_growth": _transient(self.transient),
             "meshes": [_study(study) for study in self.meshes],
-            "maximum_principle_over_fourier": _principle(self.maximum),
+            "maximum_principle_over_fourier": (
+                None if self.maximum is None else self.maximum.over_fourier if self.maximum.averages else 0.0
+            ),
             "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
             "cost": _cost(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
@@ -236,13 +238,6 @@ def _units(found: Units | None) -> JsonObject | None:
         return None
     parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
     return {"unchanged": found.holds, **parts, "from_the_algebra": list(found.algebra)}
-
-
-def _principle(found: MaximumPrinciple | None) -> float | None:
-    """The limit of the maximum principle in Fourier steps; 0 where positivity was measured instead."""
-    if found is None:
-        return None
-    return found.over_fourier if found.averages else 0.0
 
 
 def _transient(found: TransientGrowth | None) -> JsonObject | None:

@@ -141,7 +141,7 @@ def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families
 def generator_holds(
     system: SemiDiscrete | Rate | None, same: Units | None, symbolic: bool | None = None
 ) -> bool | None:
-    """Whether the system is right, in any units; None where that is not known. Wrong in one of both is wrong.
+    """Whether the limit of small steps is the equation, in any units; False if one is wrong, None if one is unknown.
 
     `symbolic`: whether the formulas are right for every value of the parameters, where that was asked.
     """

@@ -61,7 +61,7 @@ EXTRAPOLATED = 1e-4
 
 @dataclass(frozen=True)
 class EffectiveEquation:
-    """What smooth fields obey on a lattice as h → 0, and what they should."""
+    """The equation of smooth fields on a lattice as h → 0 (`found`), and the one that the scheme is for (`own`)."""
 
     found: SmoothEquation
     own: SmoothEquation
@@ -80,11 +80,11 @@ SMOOTH = 1e-8
 
 @dataclass(frozen=True)
 class SemiDiscrete:
-    """How far dT/dt = G T + s S + r is from the plain flux's system, the worst of three sizes of the
-    parameters and of two kinds of wall.
+    """How far the system dT/dt = G T + s S + r of a scheme is from that of the equation's two-point flux.
 
-    `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with
-    Dirichlet walls and with Neumann walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
+    Each number is the worst of three sizes of the parameters and of two kinds of wall. `plain_flux`:
+    max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with Dirichlet walls and with Neumann
+    walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
     being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
     `diffusion`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
     first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
@@ -117,7 +117,7 @@ class SemiDiscrete:
 
     @property
     def holds(self) -> bool:
-        """Whether all of it is as it should be."""
+        """Whether operator, boundary data and source are those of the equation."""
         # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
         # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation leaves something.
         most = EXTRAPOLATED if self.two_point else SMOOTH
@@ -169,7 +169,9 @@ Derivatives = Mapping[tuple[int, ...], sp.Expr]
 
 @dataclass(frozen=True)
 class ModifiedEquation:
-    """`leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
+    """The modified equation of a scheme on a lattice.
+
+    `leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
 
     `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are reported.
     """

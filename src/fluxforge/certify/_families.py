@@ -1,4 +1,4 @@
-"""The mesh families of a refinement study and their sizes; in space, graphs of cubes and of Kuhn's tetrahedra."""
+"""Mesh families of a refinement study and their sizes; graphs of cubes, of Kuhn's tetrahedra and of lattices."""
 
 from dataclasses import dataclass
 from itertools import permutations, product

@@ -228,6 +228,16 @@ def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...], *, upper:
     return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, delta, neumann, value))
 
 
+def with_study_walls(graph: DualGraph) -> DualGraph:
+    """The graph with walls of both kinds, whose data have no symmetry that could hide a term."""
+    return with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", graph.dimension).gradient)
+
+
+def diffusion_rate(equation: Equation, parameters: Settings | None, dimension: int) -> float:
+    """The size of K/c: the generator of c T_t = ∇·K∇T is that of K/c."""
+    return diffusion_strength(equation, parameters, dimension) / capacity_value(equation, parameters, dimension)
+
+
 def scale_to_mesh(problem: Problem, mesh: Mesh) -> Problem:
     """The problem in the coordinates of the mesh's bounding box, its longer side taken as 1."""
     low = mesh.points.min(axis=0)

@@ -9,7 +9,9 @@ import sympy as sp
 
 @dataclass(frozen=True)
 class Linearity:
-    """`hops`: the largest graph distance a step reads over (None for an implicit scheme: all of the mesh).
+    """Linearity and stencil of a step.
+
+    `hops` is the largest graph distance it reads over (None for an implicit scheme: all of the mesh).
 
     For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
     several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
@@ -26,7 +28,9 @@ class Linearity:
 
 @dataclass(frozen=True)
 class Conservation:
-    """`defect`: max over cells of |WᵀM − Wᵀ|/W; `cell` where it is largest; `drift`: of ΣW T, relative to ΣW|T|.
+    """Conservation of ΣW T in a step M with insulated walls.
+
+    `defect`: max over cells of |WᵀM − Wᵀ|/W; `cell` where it is largest; `drift`: of ΣW T, relative to ΣW|T|.
 
     W is the volume V times the capacity c, `weight` in words. Where parameters may vary, the worse of constant and of
     smoothly varying ones.
@@ -92,7 +96,9 @@ class WaveLimit:
 
 @dataclass(frozen=True)
 class Stability:
-    """`factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
+    """Amplification factor and largest stable step of a scheme on a mesh.
+
+    `factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
 
     `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
     `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
@@ -135,7 +141,9 @@ LARGEST = 64.0
 
 @dataclass(frozen=True)
 class MaximumPrinciple:
-    """`over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
+    """The largest step with a discrete maximum principle.
+
+    `over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
 
     `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is false, T' is not an
     average of T and of boundary values, since constants change or something is added: the result is about positivity.

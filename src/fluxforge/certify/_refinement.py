@@ -160,12 +160,7 @@ def describe_convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
 
 
 def _describe_tensor(K: np.ndarray) -> str:
-    return (
-        "[" + ", ".join("[" + ", ".join(f"{value + 0.0:.4f}" for value in row) + "]" for row in _round_entries(K)) + "]"
-    )
-
-
-def _round_entries(K: np.ndarray) -> np.ndarray:
-    """Rounded to ten decimals; numbers from 1e10 on, for which that may overflow, are left as they are."""
+    # Rounded first, so that −1e-17 is written 0; numbers from 1e10 on, for which that may overflow, are left alone.
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(np.abs(K) < 1e10, K.round(10), K)
+        K = np.where(np.abs(K) < 1e10, K.round(10), K) + 0.0
+    return "[" + ", ".join("[" + ", ".join(f"{value:.4f}" for value in row) + "]" for row in K) + "]"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 
 from fluxforge.certify._certificate import Certificate, FamilyResult
-from fluxforge.certify._properties import Stability
 from fluxforge.certify._studies import Rates
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Scheme
@@ -158,11 +157,9 @@ def _stability(certificate: Certificate, equation: Equation) -> Iterator[str]:
     else:
         value = f"{found.dt_max / found.fourier:.3g}"
         limit = f"up to {value} {equation.words.step_name}{'s' * (value != '1')} on {where}"
-        yield f"stable {limit}{_caution(found)}" if found.bound else f"eigenvalues stable {limit}, which is no bound"
-
-
-def _caution(found: Stability) -> str:
-    return "" if found.stable_below is True and found.diverges_above is not False else ", not confirmed by runs"
+        confirmed = found.stable_below is True and found.diverges_above is not False
+        caution = "" if confirmed else ", not confirmed by runs"
+        yield f"stable {limit}{caution}" if found.bound else f"eigenvalues stable {limit}, which is no bound"
 
 
 def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]:

@@ -1,5 +1,9 @@
-"""The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice."""
+"""The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice.
 
+A steady state is solved for, (I − M) T = N S + b, and not marched to.
+"""
+
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,9 +16,9 @@ from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import Operator, apply, assemble, generator, operator
+from fluxforge.stepping._assemble import Operator, apply, assemble, generator, operator, sides
 from fluxforge.stepping._field import linear_reaction
-from fluxforge.stepping._implicit import factorise, sides
+from fluxforge.stepping._solvers import factorise
 
 
 def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
@@ -109,6 +113,25 @@ def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarra
     for _ in range(count):
         T = factors.solve(right @ T + constant)
     return T
+
+
+def last_holding(holds: Callable[[float], bool], tried: np.ndarray, *, halvings: int) -> float:
+    """The largest x up to which `holds` is true, as far as rising values are `tried` and the first failure bisected.
+
+    0 where it fails at the first of them, infinite where it fails at none. Between values tried it may fail.
+    """
+    low = 0.0
+    for value in tried.tolist():
+        if not holds(value):
+            break
+        low = value
+    else:
+        return math.inf
+    high = value if low else 0.0
+    for _ in range(halvings if low else 0):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True)

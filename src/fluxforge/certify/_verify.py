@@ -35,10 +35,17 @@ from fluxforge.certify.growth import (
     measure_transient_growth,
     transient_line,
 )
-from fluxforge.certify.harten import bound_line, bound_step
 from fluxforge.certify.limiter import limited_bound_line, limiter_line, limiter_region
 from fluxforge.certify.modified import is_own_symbolically, lattice_equations, modified_line
-from fluxforge.certify.monotone import (
+from fluxforge.certify.order import check_sequence, measure_time_order, time_line
+from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
+from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
+from fluxforge.certify.semidiscrete import compare_rate, compare_system, generator_line, rate_line
+from fluxforge.certify.stability import find_largest_step, measure_stability, stability_line
+from fluxforge.certify.transport import Monotonicity, TransportProperties
+from fluxforge.certify.two_point import (
+    bound_line,
+    bound_step,
     entropy_line,
     examine_e_condition,
     examine_monotonicity,
@@ -48,13 +55,6 @@ from fluxforge.certify.monotone import (
     is_consistent,
     monotone_line,
 )
-from fluxforge.certify.order import check_sequence
-from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
-from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
-from fluxforge.certify.semidiscrete import compare_rate, compare_system, generator_line, rate_line
-from fluxforge.certify.stability import find_largest_step, measure_stability, stability_line
-from fluxforge.certify.time_order import measure_time_order, time_line
-from fluxforge.certify.transport import Monotonicity, TransportProperties
 from fluxforge.certify.units import measure_units, units_line
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh._build import dual

@@ -70,11 +70,6 @@ def insulate(graph: DualGraph) -> DualGraph:
     return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, new)
 
 
-def _of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
-    drift, states = _drift_of_general(scheme, graph, dt=dt, parameters=parameters)
-    return Conservation(drift <= TOLERANCE * ROLLOUT, None, None, drift, None, states)
-
-
 def _of_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
@@ -96,7 +91,7 @@ def signed_states(cells: int) -> tuple[np.ndarray, ...]:
     return (rng.random(cells), T, -1.0 - rng.random(cells), 1e3 * T, 1e-3 * T, 5.0 + 0.1 * T, lonely, -lonely)
 
 
-def _drift_of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> tuple[float, int]:
+def _of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
     """The worst drift of a step from each state, and of a rollout from the signed one; and how many were finite.
 
     A step that overflows says nothing about conservation and is left out.
@@ -109,7 +104,8 @@ def _drift_of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters
     ]
     weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     drifts = [drift_between(weight, T, after) for T, after in runs if np.isfinite(after).all()]
-    return (max(drifts), len(drifts)) if drifts else (float("inf"), 0)
+    drift = max(drifts, default=float("inf"))
+    return Conservation(drift <= TOLERANCE * ROLLOUT, None, None, drift, None, len(drifts))
 
 
 def drift_between(V: np.ndarray, T: np.ndarray, after: np.ndarray) -> float:

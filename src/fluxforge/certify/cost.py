@@ -18,10 +18,10 @@ from fluxforge.mesh._parameters import Settings
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import Operator, generator, operator
-from fluxforge.stepping._build import bytes_per_cell, stepper
-from fluxforge.stepping._implicit import factorise, sides, step_matrix
+from fluxforge.stepping._assemble import Operator, generator, operator, sides, step_matrix
+from fluxforge.stepping._build import stepper
 from fluxforge.stepping._linear import LinearStepper
+from fluxforge.stepping._solvers import factorise
 from fluxforge.stepping._stepper import general_stepper
 
 
@@ -116,7 +116,7 @@ def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | Non
     terms = [term for stage in step.stages for found in stage.terms.values() for term in found]
     flops = sum(2 * len(term.off) + 2 * (term.diagonal is not None) for term in terms)
     held = sum(array.nbytes for array in jax.tree.leaves(step.stages)) / n
-    moved = bytes_per_cell(step, n)
+    moved = step.bytes_per_cell(n)
     assert moved is not None
     # Besides the coefficients: T before and after, and a field per earlier output.
     fields = 1 + sum(len(stage.terms) for stage in step.stages)

@@ -21,7 +21,7 @@ import sympy as sp
 
 from fluxforge.certify._equations import Derivatives, EffectiveEquation, SmoothEquation
 from fluxforge.certify._families import LATTICES, Levels, lattice_graph, lattice_size
-from fluxforge.certify._problems import capacity_value, diffusion_strength
+from fluxforge.certify._problems import diffusion_rate, diffusion_strength
 from fluxforge.certify._systems import Period, period_rows, steady_solver
 from fluxforge.errors import NumericalError
 from fluxforge.expression._parse import field, parse
@@ -94,16 +94,13 @@ def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings 
         return relative_to_own(fitted, scheme.equation, parameters)
     found = lattice_equation(scheme, levels.family, parameters=parameters)
     if found.drift.any():
+        letter = scheme.equation.words.diffusion
+        drift = " + ".join(f"{v:.3g} {letter} T_{axis}" for v, axis in zip(found.drift, COORDINATES, strict=False))
         raise NumericalError(
-            f"smooth fields drift, T_t = {_drift_in_words(found.drift, scheme.equation)} + …: "
+            f"smooth fields drift, T_t = {drift} + …: "
             f"the equation is not {'a heat' if scheme.equation == HEAT else 'that'} equation"
         )
     return relative_to_own(found.K, scheme.equation, parameters)
-
-
-def _drift_in_words(drift: np.ndarray, equation: Equation) -> str:
-    letter = equation.words.diffusion
-    return " + ".join(f"{part:.3g} {letter} T_{axis}" for part, axis in zip(drift, COORDINATES, strict=False))
 
 
 # Wave numbers of the sources; three unknowns of K need different directions.
@@ -168,10 +165,7 @@ def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None
     Raises NumericalError where constants are not kept.
     """
     dimension = Levels(family, ()).dimension
-    # The generator of c T_t = ∇·K∇T is that of K/c.
-    size = diffusion_strength(scheme.equation, parameters, dimension) / capacity_value(
-        scheme.equation, parameters, dimension
-    )
+    size = diffusion_rate(scheme.equation, parameters, dimension)
     return _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters, size=size), reacts=False)
 
 

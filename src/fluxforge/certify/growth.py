@@ -5,20 +5,21 @@ solutions of the equation, positivity is measured instead: from T â‰¥ 0 and g â‰
 much one step, and many, can amplify a field before a stable scheme damps it.
 """
 
+import math
+
 import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import with_walls
 from fluxforge.certify._properties import LARGEST, MaximumPrinciple, TransientGrowth
-from fluxforge.certify._systems import study_step
+from fluxforge.certify._systems import last_holding, study_step
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import operator
-from fluxforge.stepping._implicit import sides, step_matrix
+from fluxforge.stepping._assemble import operator, sides, step_matrix
 
 # Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
 TOLERANCE = 1e-12
@@ -48,22 +49,12 @@ def measure_maximum_principle(
             raise NumericalError(f"a step of {fraction:.3g} Fourier steps is not finite at cell {cell}")
         return float(least[cell]), cell
 
-    low, high = 0.0, None
-    for fraction in np.geomspace(1e-3, LARGEST, 17):
-        if worst(float(fraction))[0] < -TOLERANCE:
-            high = float(fraction)
-            break
-        low = float(fraction)
-    if high is None:
+    tried = np.geomspace(1e-3, LARGEST, 17)
+    limit = last_holding(lambda fraction: worst(fraction)[0] >= -TOLERANCE, tried, halvings=34)
+    if math.isinf(limit):
         return MaximumPrinciple(None, None, None, averages)
-    if low == 0.0:
-        weight, cell = worst(high)
-        return MaximumPrinciple(0.0, cell, weight, averages)
-    for _ in range(34):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if worst(middle)[0] >= -TOLERANCE else (low, middle)
-    weight, cell = worst(high * 1.05)
-    return MaximumPrinciple(low, cell, weight, averages)
+    weight, cell = worst(1.05 * limit or float(tried[0]))
+    return MaximumPrinciple(limit, cell, weight, averages)
 
 
 def _averages(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> bool:

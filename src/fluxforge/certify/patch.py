@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._problems import Problem, capacity_value, diffusion_strength, with_walls
+from fluxforge.certify._problems import Problem, diffusion_rate, with_walls
 from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
@@ -39,9 +39,7 @@ def run_patch_test(
             graph = problem.graph(mesh)
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
-            size = diffusion_strength(scheme.equation, parameters, dimension) / capacity_value(
-                scheme.equation, parameters, dimension
-            )
+            size = diffusion_rate(scheme.equation, parameters, dimension)
             # h² in every dimension.
             squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
             scale = squared / (size * np.abs(p).max())

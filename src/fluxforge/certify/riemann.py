@@ -1,4 +1,4 @@
-"""Riemann problems on rows of cells, against the exact entropy solution: shocks, rarefactions, sonic points.
+"""Rows of cells under transport: Riemann problems against the entropy solution, and the steady boundary layer.
 
 The exact solution for any f is Osher's: u(x/t = ξ) is the u between the two states at which f(u) − ξu is least if
 u_left < u_right, and largest otherwise.

@@ -1,4 +1,7 @@
-"""The system a scheme integrates: whether its operator G, boundary data r and source s are the equation's."""
+"""The limit Δt → 0 of a scheme: whether operator G, boundary data r and source s are the equation's.
+
+Of a scheme that is not linear, whether the rate of change over a short step is.
+"""
 
 import math
 from dataclasses import replace
@@ -13,11 +16,10 @@ from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import (
     Problem,
     capacity_value,
-    differentiate_solution,
     has_varying_parameters,
     problems_of,
     scale_parameter,
-    with_mixed_walls,
+    with_study_walls,
 )
 from fluxforge.certify._studies import PatchTest
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
@@ -51,7 +53,7 @@ def compare_system(
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
-    graphs = (graph, with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", graph.dimension).gradient))
+    graphs = (graph, with_study_walls(graph))
     plain = walls = source = proportional = 0.0
     for walled in graphs:
         first, plain_first = (generator(one, walled, parameters=parameters) for one in (scheme, plain_flux))

@@ -17,7 +17,7 @@ import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import study_graph
-from fluxforge.certify._problems import differentiate_solution, scale_parameter, with_mixed_walls
+from fluxforge.certify._problems import scale_parameter, with_study_walls
 from fluxforge.certify._properties import SAME_UNITS, Units
 from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
@@ -52,8 +52,7 @@ def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = 
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
-    graph = study_graph(dimension) if graph is None else graph
-    graph = with_mixed_walls(graph, differentiate_solution("1 + 2*x - 3*y + x*y", dimension).gradient)
+    graph = with_study_walls(study_graph(dimension) if graph is None else graph)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)

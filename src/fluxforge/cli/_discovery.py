@@ -24,9 +24,8 @@ from fluxforge.pipeline._discover import discover, free_folder, resume
 from fluxforge.pipeline._run import Run
 from fluxforge.run._progress import Progress
 from fluxforge.run.carry import CarryResult
-from fluxforge.run.experiment import FluxRecord
 from fluxforge.run.limiter import LimiterResult
-from fluxforge.run.result import ArmSummary, Discovery, Evaluation, Generalisation
+from fluxforge.run.result import ArmSummary, Discovery, Evaluation, FluxRecord, Generalisation
 from fluxforge.run.skew import SkewResult
 
 

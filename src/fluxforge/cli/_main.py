@@ -72,7 +72,7 @@ command(
     app,
     "fluxforge simulate euler --mesh m.msh --initial 'sin(pi*x)*sin(pi*y)' -o out",
     "fluxforge simulate euler --mesh m.msh --boundary 'left=1, rest=insulated' --end-time 0.5 --compare crank-nicolson",
-    "fluxforge simulate upwind-rk4 --mesh m.msh --equation advection --set 'a=(1, 0)' --initial 'exp(-50*(x-0.5)**2)'",
+    "fluxforge simulate upwind-rk4 --mesh m.msh --equation advection --set 'velocity=(1, 0)' --initial 'x < 0.5'",
     "fluxforge simulate --restart out --end-time 2 -o more",
 )(simulate)
 command(app, "fluxforge rerun out", "fluxforge rerun out -o again")(rerun)

@@ -23,11 +23,11 @@ from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import read_field
-from fluxforge.stepping._output import prepare_folder, write_comparison, write_run
+from fluxforge.stepping._folder import prepare_folder
 from fluxforge.stepping._problem import Problem as SavedProblem
-from fluxforge.stepping._problem_file import read_final, read_problem
+from fluxforge.stepping._problem import read_final, read_problem
 from fluxforge.stepping._run import compare, continue_problem, run_problem
-from fluxforge.stepping._simulation import Comparison, Simulation
+from fluxforge.stepping._simulation import Comparison, Simulation, write_comparison, write_run
 from fluxforge.stepping._steady import SOLVERS_OF_STEADY_STATES, steady
 from fluxforge.stepping._trained import TrainedNetwork
 

@@ -1,9 +1,16 @@
 """Training and test problems: pure functions of a spec and a key."""
 
-from fluxforge.data._build import evaluation_meshes, hops_of, source, stability_limits, unseen_meshes, unseen_problems
-from fluxforge.data._divide import Divided, divide, divide_cells
-from fluxforge.data._ensemble import Ensemble, EnsembleSource, ensemble, pose, random_field, smooth_field
-from fluxforge.data._meshes import cache_folder, generate_meshes, meshes
+from fluxforge.data._ensemble import (
+    Ensemble,
+    EnsembleSource,
+    ensemble,
+    pose,
+    random_field,
+    smooth_field,
+    unseen_meshes,
+    unseen_problems,
+)
+from fluxforge.data._meshes import cache_folder, divide, divide_cells, generate_meshes, meshes
 from fluxforge.data._model import PLAIN_HEAT, Model, heat, model_of
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (
@@ -20,14 +27,13 @@ from fluxforge.data._problem import (
     scale_step,
     with_noise,
 )
-from fluxforge.data._refined import RefinedSource, refined_source
+from fluxforge.data._source import RefinedSource, source
 
 __all__ = [
     "CORNER_CASES",
     "EQUILATERAL",
     "PLAIN_HEAT",
     "AbstractSource",
-    "Divided",
     "Ensemble",
     "EnsembleSource",
     "FixedSource",
@@ -41,11 +47,9 @@ __all__ = [
     "divide",
     "divide_cells",
     "ensemble",
-    "evaluation_meshes",
     "exact_step",
     "generate_meshes",
     "heat",
-    "hops_of",
     "linearise",
     "meshes",
     "model_of",
@@ -55,12 +59,10 @@ __all__ = [
     "random_field",
     "random_pair",
     "reference_number",
-    "refined_source",
     "resolve_step",
     "scale_step",
     "smooth_field",
     "source",
-    "stability_limits",
     "two_cells",
     "unseen_meshes",
     "unseen_problems",

@@ -1,6 +1,7 @@
-"""Random fields on unstructured meshes: an ensemble of padded graphs, and the problems posed on them."""
+"""Random fields on unstructured meshes: ensembles of padded graphs, and problems for training and evaluation."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,15 +10,17 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from fluxforge import recipe
 from fluxforge._types import Precision
+from fluxforge.data._meshes import meshes
 from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._problem import (
     AbstractSource,
     Problem,
     count_substeps,
     fastest_rate,
+    linearise,
     problem,
+    rate_on,
     resolve_step,
     with_noise,
 )
@@ -29,7 +32,8 @@ from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
 from fluxforge.pde._parameter import Where
-from fluxforge.recipe._data import FIELDS
+from fluxforge.recipe._equation import exchange_law
+from fluxforge.recipe._recipe import FIELDS, Evaluation, Meshes
 from fluxforge.scheme._scheme import Hop
 
 # Plane waves in a smooth field.
@@ -168,7 +172,7 @@ class EnsembleSource(AbstractSource):
     """Source of problems on a random mesh with random fields."""
 
     ensemble: Ensemble
-    spec: recipe.Meshes = eqx.field(static=True)
+    spec: Meshes = eqx.field(static=True)
     model: Model = eqx.field(static=True)
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
@@ -178,7 +182,7 @@ class EnsembleSource(AbstractSource):
     def _one(self, key: PRNGKeyArray) -> Problem:
         of_mesh, of_field, of_step, own = jax.random.split(key, 4)
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
-        kinds = jnp.array([recipe.FIELDS.index(kind) for kind in self.spec.fields])
+        kinds = jnp.array([FIELDS.index(kind) for kind in self.spec.fields])
         dtype = self.ensemble.x.dtype
         posed = pose(
             mesh,
@@ -186,7 +190,7 @@ class EnsembleSource(AbstractSource):
             field=kinds[jax.random.randint(of_field, (), 0, len(kinds))],
             fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
             model=self.model,
-            law=recipe.exchange_law(self.spec, self.model.equation),
+            law=exchange_law(self.spec, self.model.equation),
             cell_size=self.spec.cell_size,
             jumps=self.spec.jumps,
         )
@@ -195,3 +199,90 @@ class EnsembleSource(AbstractSource):
             substeps = count_substeps(self.spec.fourier[1], self.spec.tolerance, real=not moves)
             posed = eqx.tree_at(lambda p: p.answer, posed, resolve_step(posed, substeps))
         return with_noise(posed, own, self.spec.noise)
+
+
+# Added to the seed for evaluation; training draws from other seeds.
+_UNSEEN = 10**6
+
+
+_POWER_STEPS = 200
+
+
+def unseen_meshes(
+    spec: Evaluation,
+    seed: int,
+    *,
+    hops: Iterable[Hop] = (Hop.EDGE,),
+    boundary: Conditions = None,
+    dtype: Precision = "float64",
+) -> Ensemble:
+    """The meshes of `evaluation_meshes` as one padded batch."""
+    return ensemble(evaluation_meshes(spec, seed), hops, boundary=boundary, dtype=dtype)
+
+
+def evaluation_meshes(spec: Evaluation, seed: int) -> list[Mesh]:
+    """Alternately regular and irregular meshes of about `spec.cells` cells, from seeds that training does not use."""
+    wanted = Meshes(meshes=spec.meshes, cells=(spec.cells, spec.cells), engine=spec.engine)
+    return meshes(wanted, seed + _UNSEEN)
+
+
+def unseen_problems(
+    ensemble: Ensemble,
+    seed: int,
+    *,
+    fourier: float | Float[Array, " meshes"],
+    model: Model = PLAIN_HEAT,
+    field: str = "smooth",
+    size: float = 1.0,
+    law: sp.Expr | None = None,
+) -> Problem:
+    """One problem per mesh: random fields of a kind, `size` times as large as those networks are trained on.
+
+    Answers are without noise, by the flux of the model's equation unless a law is given (`recipe.exchange_law`).
+    """
+    dtype = ensemble.x.dtype
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), _UNSEEN), ensemble.meshes)
+    steps = jnp.broadcast_to(jnp.asarray(fourier, dtype), (ensemble.meshes,))
+    kind = jnp.asarray(FIELDS.index(field))
+    return _pose_all(ensemble, keys, steps, kind, model, jnp.asarray(size, dtype), law)
+
+
+@eqx.filter_jit
+def _pose_all(
+    ensemble: Ensemble, keys: Array, steps: Array, kind: Array, model: Model, size: Array, law: sp.Expr | None
+) -> Problem:
+    def one(mesh: Ensemble, key: Array, fo: Array) -> Problem:
+        return _enlarge(pose(mesh, key, field=kind, fourier=fo, model=model, law=law), size)
+
+    return jax.vmap(one)(ensemble, keys, steps)
+
+
+def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
+    """The problem with T, S and boundary data multiplied by `size`, and its answer."""
+    held = one.graph.with_boundary(size * one.graph.shown["dirichlet"].constant)
+    T, S = size * one.T, size * one.S
+    return problem(held, T, S, dt=one.dt, parameters=one.parameters, equation=one.equation, law=one.law)
+
+
+@eqx.filter_jit
+def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
+    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
+
+    Power iteration approaches λ_max from below, so that the limit is too large, by less than a per cent.
+    """
+
+    def one(mesh: Ensemble) -> Float[Array, ""]:
+        put, parameters = model.put_on(mesh.graph)
+        zero = jnp.zeros_like(put.V)
+        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
+
+        def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
+            w = jnp.where(mesh.graph.live, L(v), 0.0)
+            return w / jnp.linalg.norm(w)
+
+        start = jnp.where(mesh.graph.live, jnp.sin(jnp.arange(len(mesh.graph.V), dtype=mesh.x.dtype)), 0.0)
+        v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
+        fastest = jnp.linalg.norm(jnp.where(mesh.graph.live, L(v), 0.0))
+        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=model.equation)
+
+    return jax.vmap(one)(ensemble)

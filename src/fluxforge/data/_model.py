@@ -8,11 +8,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fluxforge import recipe
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Parameter, Rank, Where
+from fluxforge.recipe._equation import Value, equation_of, settings
+from fluxforge.recipe._recipe import Recipe
 from fluxforge.scheme._scheme import Ghost, Hop
 
 
@@ -21,7 +22,7 @@ class Model:
     """An equation and the value of each of its parameters, the same everywhere; heat with α = 1 unless given."""
 
     equation: Equation = HEAT
-    values: tuple[tuple[str, recipe.Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
+    values: tuple[tuple[str, Value], ...] = tuple((p.name, p.default or 1.0) for p in HEAT.parameters)
 
     def put_on(
         self, graph: PaddedGraph, size: Any = None, jumps: Mapping[str, Float[Array, " cells"]] | None = None
@@ -62,9 +63,9 @@ def heat(diffusivity: float = 1.0) -> Model:
     return Model(HEAT, tuple(HEAT.settings(diffusivity=diffusivity).items()))
 
 
-def model_of(spec: recipe.Recipe) -> Model:
+def model_of(spec: Recipe) -> Model:
     """The equation of a recipe with the values that its data are made with."""
-    return Model(recipe.equation_of(spec), tuple(recipe.settings(spec).items()))
+    return Model(equation_of(spec), tuple(settings(spec).items()))
 
 
 def _in_cells_of(size: Any, p: Parameter) -> Any:

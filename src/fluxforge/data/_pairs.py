@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from fluxforge import recipe
 from fluxforge.data._model import PLAIN_HEAT, Model
 from fluxforge.data._problem import AbstractSource, Problem, problem, with_noise
 from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots
+from fluxforge.recipe._equation import exchange_law
+from fluxforge.recipe._recipe import Pairs, TwoCells
 from fluxforge.scheme._scheme import Ghost, Hop
 
 # Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared
@@ -88,7 +89,7 @@ _UNIT = EQUILATERAL / 3.0**0.25
 _SIDE = 2.0 / 3.0**0.25
 
 
-def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float32") -> Problem:
+def random_pair(spec: Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float32") -> Problem:
     """One pair: the corners of an equilateral one, each moved within a disk, turned, and scaled to a mean volume.
 
     A corner moves by at most `stretch` ≤ 0.35 sides, so that no triangle flips: its apex is 0.866 sides from a face
@@ -113,7 +114,7 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
     corners = jnp.sqrt(volume / volumes(corners).mean()) * corners @ rotation.T
     padded_graph = pair(corners, present=present, value=value, faces=spec.faces == "random")
     padded_graph, parameters = model.put_on(padded_graph)
-    law = recipe.exchange_law(spec, model.equation)
+    law = exchange_law(spec, model.equation)
     posed = problem(padded_graph, T, values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)
     return with_noise(posed, key, spec.noise)
 
@@ -121,7 +122,7 @@ def random_pair(spec: recipe.Pairs, key: PRNGKeyArray, *, model: Model = PLAIN_H
 class PairSource(AbstractSource):
     """Random pairs of triangles, new ones in every batch."""
 
-    spec: recipe.Pairs = eqx.field(static=True)
+    spec: Pairs = eqx.field(static=True)
     model: Model = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
 
@@ -141,9 +142,7 @@ CORNER_CASES = (
 )
 
 
-def two_cells(
-    spec: recipe.TwoCells, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float64"
-) -> Problem:
+def two_cells(spec: TwoCells, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, dtype: str = "float64") -> Problem:
     """The random graphs, then the corner cases: T, S and boundary values are uniform in [−1, 1].
 
     The paper draws T and S from [0, T_train] and normalises them to [−1, 1]: that is the same distribution.
@@ -152,7 +151,7 @@ def two_cells(
 
 
 @partial(jax.jit, static_argnums=(0, 2, 3))
-def _draw_set(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
+def _draw_set(spec: TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
     keys = jax.random.split(key, spec.graphs)
     drawn = jax.vmap(lambda own: _random_graph(spec, own, model, dtype))(keys)
     if not spec.corner_cases:
@@ -163,19 +162,19 @@ def _draw_set(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str
     return _add_noise(spec, key, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), drawn, fixed))
 
 
-def _add_noise(spec: recipe.TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
+def _add_noise(spec: TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
     """Every answer with noise of its own, corner cases included; noise is drawn once, like the set."""
     keys = jax.random.split(key, len(problems.dt))
     return jax.vmap(lambda p, own: with_noise(p, own, spec.noise))(problems, keys)
 
 
-def corner_problem(spec: recipe.TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
+def corner_problem(spec: TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
     """The paper's graph G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
     nothing = jnp.zeros((2, 2), values.dtype)
     return _pose_pair(spec, values, present=nothing.astype(bool), value=nothing, model=model)
 
 
-def _random_graph(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
+def _random_graph(spec: TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
     of_values, of_presence, of_faces = jax.random.split(key, 3)
     # Drawn in float32, so that they are the same graphs in any precision.
     values = jax.random.uniform(of_values, (4,), "float32", -1.0, 1.0).astype(dtype)
@@ -184,10 +183,8 @@ def _random_graph(spec: recipe.TwoCells, key: PRNGKeyArray, model: Model, dtype:
     return _pose_pair(spec, values, present=present, value=value, model=model)
 
 
-def _pose_pair(
-    spec: recipe.TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, model: Model
-) -> Problem:
+def _pose_pair(spec: TwoCells, values: Float[Array, " 4"], *, present: Array, value: Array, model: Model) -> Problem:
     corners = jnp.asarray(EQUILATERAL, values.dtype)
     padded_graph, parameters = model.put_on(pair(corners, present=present, value=value, faces=spec.faces == "random"))
-    dt, law = jnp.asarray(spec.time_step, values.dtype), recipe.exchange_law(spec, model.equation)
+    dt, law = jnp.asarray(spec.time_step, values.dtype), exchange_law(spec, model.equation)
     return problem(padded_graph, values[:2], values[2:], dt=dt, parameters=parameters, equation=model.equation, law=law)

@@ -3,7 +3,6 @@
 import abc
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -67,19 +66,16 @@ def fastest_rate(
     nodes = graph.nodes({"T": T}, {"T": Ghost.DIRICHLET})
     own, both = (
         jnp.broadcast_to(
-            jnp.abs(jnp.asarray(_on(formula, edge.values(formula.free_symbols, nodes, parameters)))), edge.mask.shape
+            jnp.abs(jnp.asarray(evaluate(formula, edge.values(formula.free_symbols, nodes, parameters), jnp))),
+            edge.mask.shape,
         )
         for formula in exchange_slopes(equation)
     )
     total = jnp.where(edge.mask, jnp.where(edge.geometry["chi"] > 0, own, both), 0.0).sum(axis=1)
     cell = {symbol(name): value for name, value in {"T": T, **graph.cells, **parameters}.items()}
-    capacity, decay = (_on(formula, cell) for formula in cell_slopes(equation))
+    capacity, decay = (evaluate(formula, cell, jnp) for formula in cell_slopes(equation))
     rates = (total / graph.V + jnp.maximum(jnp.zeros((), T.dtype), jnp.asarray(decay, T.dtype))) / capacity
     return jnp.where(graph.live, rates, 0.0).max()
-
-
-def _on(formula: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Any:
-    return evaluate(formula, values, jnp)
 
 
 # Folded into a problem's key for its noise, so that other draws, which split the key, do not change with it.
@@ -137,7 +133,7 @@ def problem(
     return Problem(graph, T, S, dt, dict(parameters), answer, noise, law, equation)
 
 
-def _again(
+def _pose_again(
     p: Problem, T: Float[Array, " cells"], *, dt: Float[Array, ""], noise: Float[Array, " cells"] | None
 ) -> Problem:
     """The same problem in another state, with another step or other noise."""
@@ -146,7 +142,7 @@ def _again(
 
 def exact_step(p: Problem, T: Float[Array, " cells"]) -> Float[Array, " cells"]:
     """One step of the problem's own law, without noise, from another state on the same graph."""
-    return _again(p, T, dt=p.dt, noise=None).answer
+    return _pose_again(p, T, dt=p.dt, noise=None).answer
 
 
 def resolve_step(p: Problem, substeps: int) -> Float[Array, " cells"]:
@@ -190,7 +186,7 @@ def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
         return p
     # A separate key, so that data with and without noise are otherwise the same.
     noise = level * jax.random.normal(jax.random.fold_in(key, _NOISE), p.T.shape, p.T.dtype)
-    return _again(p, p.T, dt=p.dt, noise=noise)
+    return _pose_again(p, p.T, dt=p.dt, noise=noise)
 
 
 @eqx.filter_jit
@@ -198,7 +194,7 @@ def scale_step(problems: Problem, factor: Float[Array, "*problems"]) -> Problem:
     """The same problems with Δt multiplied by `factor`, one number or one per problem; law and noise are kept."""
 
     def one(p: Problem, times: Float[Array, ""]) -> Problem:
-        return _again(p, p.T, dt=times * p.dt, noise=p.noise)
+        return _pose_again(p, p.T, dt=times * p.dt, noise=p.noise)
 
     return jax.vmap(one)(problems, jnp.broadcast_to(factor, problems.dt.shape))
 

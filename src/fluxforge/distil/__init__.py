@@ -2,7 +2,7 @@
 
 from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
 from fluxforge.distil._backend import OPERATORS, AbstractBackend, Explored, Search
-from fluxforge.distil._compose import Choice, canonical, choose, compose
+from fluxforge.distil._compose import Choice, choose, compose, to_canonical
 from fluxforge.distil._constants import (
     HIDDEN,
     Fitted,
@@ -13,7 +13,7 @@ from fluxforge.distil._constants import (
     nearest_fractions,
     own_limit,
     read_constants,
-    refit,
+    refit_constants,
     small_steps,
 )
 from fluxforge.distil._engines import ENGINES, engine
@@ -21,11 +21,11 @@ from fluxforge.distil._front import (
     Candidate,
     Fit,
     Front,
+    choose_knee,
     complexity,
     consistent,
     fit_constants,
     front_of,
-    knee,
     measure,
     merge,
     parametrise,
@@ -73,8 +73,8 @@ __all__ = [
     "Table",
     "Vertex",
     "ablate",
-    "canonical",
     "choose",
+    "choose_knee",
     "complexity",
     "compose",
     "consistent",
@@ -85,7 +85,6 @@ __all__ = [
     "front_of",
     "gauss_newton",
     "geometry",
-    "knee",
     "layer_stages",
     "least_absolute",
     "measure",
@@ -98,7 +97,7 @@ __all__ = [
     "power_law",
     "put_numbers",
     "read_constants",
-    "refit",
+    "refit_constants",
     "sample",
     "search_front",
     "series",
@@ -107,6 +106,7 @@ __all__ = [
     "small_steps",
     "stencil",
     "tabulate",
+    "to_canonical",
     "two_hop",
     "units_of",
 ]

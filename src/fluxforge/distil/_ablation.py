@@ -12,11 +12,11 @@ import sympy as sp
 
 from fluxforge import recipe
 from fluxforge._types import JsonObject
-from fluxforge.data._build import source
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
-from fluxforge.distil._front import Front, knee, merge
+from fluxforge.distil._front import Front, choose_knee, merge
 from fluxforge.distil._simplify import search_front
 from fluxforge.distil._sparse import EDGE_NAMES, Edges, edges_of, fit_sparse, held_out_error
 from fluxforge.distil._table import Table, tabulate
@@ -158,7 +158,7 @@ def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation
         return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")
     try:
         front = _front(spec, table)
-        best = knee(front)
+        best = choose_knee(front)
     except DiscoveryError as error:
         return Ablation(method, {}, "", math.inf, time.perf_counter() - began, str(error))
     stage = split_change(best.expression)

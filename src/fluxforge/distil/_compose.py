@@ -15,7 +15,7 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.data._model import Model, model_of
 from fluxforge.data._problem import Problem
-from fluxforge.distil._constants import Fitted, refit
+from fluxforge.distil._constants import Fitted, refit_constants
 from fluxforge.distil._front import Candidate, Front
 from fluxforge.distil._objective import Free, set_free
 from fluxforge.distil._table import Sampled
@@ -46,7 +46,7 @@ def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, .
     return tuple(stages)
 
 
-def canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
+def to_canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
     """Fix the gauge, and write fluxes and reactions with the equation's parameters, to which numbers are relative.
 
     A flux is a message that vanishes where the fields at its ends are equal: it gets the equation's K (over c), α of
@@ -232,12 +232,12 @@ def choose(
         chosen = dict(zip(worthy, some, strict=True))
         formulas = {name: meanings[name].translate(each.expression) for name, each in chosen.items()}
         try:
-            stages = canonical(compose(network, formulas), model_of(spec))
+            stages = to_canonical(compose(network, formulas), model_of(spec))
             stages = (*(each.stage for each in network.before), *stages)
         except SchemeError:
             continue
         free = set_free(stages)
-        found = Choice(chosen, free, refit(free, spec.loss, samples), tried)
+        found = Choice(chosen, free, refit_constants(free, spec.loss, samples), tried)
         if best is None or found.score < best.score:
             best = found
         if found.fitted.loss <= network_loss:

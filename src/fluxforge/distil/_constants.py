@@ -49,7 +49,7 @@ class Fitted:
         return {**self.values, **exact}
 
 
-def refit(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
+def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
     """Minimise the training loss over the constants, on each set of samples separately; the first gives the values.
 
     The uncertainty is the scatter over the sets, or the numerical error where that is larger: infinite for an

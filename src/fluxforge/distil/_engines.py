@@ -19,7 +19,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.distil._backend import AbstractBackend, Explored, Search
-from fluxforge.distil._front import exponential, fit_scale
+from fluxforge.distil._front import bounded_exponential, fit_scale
 from fluxforge.distil._table import Table
 from fluxforge.errors import ExpressionError, FluxforgeError, InputError, StorageError
 from fluxforge.expression._parse import parse
@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Div": lambda a, b: a / b,
     "Square": lambda a: a**2,
     "Sqrt": sp.sqrt,
-    "Exp": exponential,
+    "Exp": bounded_exponential,
     "Log": sp.log,
     "Sin": sp.sin,
     "Cos": sp.cos,
@@ -107,7 +107,7 @@ class Evolution:
                 self.stopped = True
                 self._error.Budget = 0
 
-        self._algorithm.Run(self._rng, check, threads(), False)
+        self._algorithm.Run(self._rng, check, count_threads(), False)
 
     def trees(self) -> list[list[Any]]:
         """The nodes, in postfix order, of the formulas on the front."""
@@ -197,7 +197,7 @@ class Evolution:
         return either
 
 
-def threads() -> int:
+def count_threads() -> int:
     """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     given = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))

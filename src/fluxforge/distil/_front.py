@@ -135,7 +135,7 @@ KNEE_FLOOR = 1e-5
 """Errors below this count as equal: no network is more accurate."""
 
 
-def knee(front: Front) -> Candidate:
+def choose_knee(front: Front) -> Candidate:
     """Argmin of log max(error, 10⁻⁵) + 0.2 · complexity.
 
     Where the error stops falling by a fifth per symbol, longer formulas describe the network's own error, which is
@@ -234,10 +234,10 @@ def put_numbers(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr
     if not expr.args:
         return numbers.get(expr, expr)
     parts = [put_numbers(part, numbers) for part in expr.args]
-    return exponential(*parts) if isinstance(expr, sp.exp) else expr.func(*parts)
+    return bounded_exponential(*parts) if isinstance(expr, sp.exp) else expr.func(*parts)
 
 
-def exponential(argument: sp.Expr) -> sp.Expr:
+def bounded_exponential(argument: sp.Expr) -> sp.Expr:
     """The exponential, a numerical argument limited to ±700, where double precision ends.
 
     SymPy evaluates it with as many digits as the argument has before its point: exp(-exp(1e6)) takes minutes.
@@ -247,7 +247,7 @@ def exponential(argument: sp.Expr) -> sp.Expr:
     return sp.exp(sp.Float(LARGEST_EXPONENT if argument > 0 else -LARGEST_EXPONENT))
 
 
-def structure(expr: sp.Expr) -> tuple[sp.Expr, int]:
+def structure_key(expr: sp.Expr) -> tuple[sp.Expr, int]:
     """A key that is equal for formulas which differ in the values of their constants only."""
     decimals = expr.atoms(sp.Float)
     mask = symbol("_c")

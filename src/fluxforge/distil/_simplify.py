@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.distil._backend import AbstractBackend, Search
-from fluxforge.distil._front import Candidate, Front, complexity, fit_constants, front_of, measure, merge, structure
+from fluxforge.distil._front import Candidate, Front, complexity, fit_constants, front_of, measure, merge, structure_key
 from fluxforge.distil._table import Table, refuse_constant
 from fluxforge.errors import DiscoveryError, ExpressionError, FluxforgeError
 from fluxforge.expression._parse import parse
@@ -26,14 +26,14 @@ _MOST_TERMS = 24
 
 def tidy(expr: sp.Expr) -> sp.Expr:
     """The shortest of the formula's forms; of the two signs a product can have, the positive one."""
-    return _positive(min(forms(expr), key=complexity))
+    return _positive(min(list_forms(expr), key=complexity))
 
 
-def forms(expr: sp.Expr) -> list[sp.Expr]:
+def list_forms(expr: sp.Expr) -> list[sp.Expr]:
     """As it is, and multiplied out and factored again; both with the constants in front."""
-    found = [monic(expr)]
+    found = [make_monic(expr)]
     if _terms_if_expanded(expr) <= _MOST_TERMS:
-        found += [form for form in (monic(collect_factors(sp.expand(expr))),) if form not in found]
+        found += [form for form in (make_monic(collect_factors(sp.expand(expr))),) if form not in found]
     return found
 
 
@@ -46,11 +46,11 @@ def _positive(expr: sp.Expr) -> sp.Expr:
     return sp.Mul(-number, -bracket, *(factor for factor in rest.args if factor != bracket))
 
 
-def monic(expr: sp.Expr) -> sp.Expr:
+def make_monic(expr: sp.Expr) -> sp.Expr:
     """2·a·(3·b + 6·c) → 6·a·(b + 2·c): every bracket has a term with coefficient 1, which minimises constants."""
     if not expr.args:
         return expr
-    inner = [monic(argument) for argument in expr.args]
+    inner = [make_monic(argument) for argument in expr.args]
     if not isinstance(expr, sp.Mul | sp.Pow | sp.Abs):
         return expr.func(*inner)
     pulled = [_pull_number(factor) for factor in (inner if expr.is_Mul else [expr.func(*inner)])]
@@ -187,8 +187,8 @@ class Polisher:
         front = front_of(step for step in found if step.complexity <= max_complexity)
         # A path follows one step of several; the others that are on the front start paths of their own.
         asked: set[Structure] = set()
-        while aside := [step for step in front if structure(step.expression) not in asked]:
-            asked.update(structure(step.expression) for step in aside)
+        while aside := [step for step in front if structure_key(step.expression) not in asked]:
+            asked.update(structure_key(step.expression) for step in aside)
             found = [further for step in aside for further in self.simplifications(step.expression)]
             front = merge(front, front_of(found))
         settled = self.settle(front)
@@ -218,7 +218,7 @@ class Polisher:
         here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
             here = measure(tidy(here.expression), self._few) or here
-            if (place := structure(here.expression)) in self._left:
+            if (place := structure_key(here.expression)) in self._left:
                 return
             self._left.add(place)
             yield here
@@ -235,7 +235,7 @@ class Polisher:
 
     def _fit_constants(self, expr: sp.Expr, *, limit: float) -> Candidate | None:
         """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
-        key = structure(expr)
+        key = structure_key(expr)
         if key not in self._fits:
             fit = fit_constants(expr, self._few, gain=_GAIN, hopeless=REACH * limit * self._few.spread)
             if fit is None:

@@ -100,7 +100,7 @@ class Term:
 
 
 @cache
-def library(*, reacts: bool = False) -> tuple[Term, ...]:
+def list_terms(*, reacts: bool = False) -> tuple[Term, ...]:
     """A^a δ^b times (T_N − T_P), its square, its cube and T_P (T_N − T_P), summed, times 1 or 1/V; and cell terms.
 
     Where cells react, T² and T³ are among the cell terms.
@@ -146,11 +146,14 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     Least squares of (T' − T)/Δt, columns and target scaled to a root mean square of one. The terms that are left, at
     most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
     """
-    candidates = library(reacts=reacts)
-    X, sizes = _scale_columns(columns(edges, candidates))
+    candidates = list_terms(reacts=reacts)
+    X = evaluate_terms(edges, candidates)
+    sizes = np.sqrt(np.mean(X**2, axis=0))
+    sizes[sizes == 0] = 1.0
+    X = X / sizes
     y = edges.change / edges.dt
     size = _rms(y)
-    Z, target = columns(judged, candidates) / sizes, judged.change / judged.dt / size
+    Z, target = evaluate_terms(judged, candidates) / sizes, judged.change / judged.dt / size
     models = [
         _Model(threshold, ridge, kept, c, _rms(target - Z[:, kept] @ c))
         for (threshold, ridge), kept in _supports(X, y / size).items()
@@ -188,7 +191,7 @@ def _supports(
     return {how: np.frombuffer(kept, bool) for kept, how in (found or {nothing: (math.inf, 0.0)}).items()}
 
 
-def columns(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells terms"]:
+def evaluate_terms(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells terms"]:
     """Every candidate's rate in every cell, its message summed over the neighbours."""
     cell = {_V: edges.values[symbol("V_P")][:, 0], _S: edges.values[symbol("S_P")][:, 0]}
     cell[_T] = edges.values[_T_P][:, 0]
@@ -203,12 +206,6 @@ def columns(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells ter
 def _sum_message(message: sp.Expr, edges: Edges) -> Float[np.ndarray, " cells"]:
     sent = np.broadcast_to(evaluate(message, edges.values, np), edges.mask.shape)
     return np.asarray(np.where(edges.mask, sent, 0.0).sum(axis=1))
-
-
-def _scale_columns(X: Float[np.ndarray, "rows terms"]) -> tuple[np.ndarray, np.ndarray]:
-    sizes = np.sqrt(np.mean(X**2, axis=0))
-    sizes[sizes == 0] = 1.0
-    return X / sizes, sizes
 
 
 def _rms(values: np.ndarray) -> float:

@@ -140,16 +140,15 @@ def sample(network: Network, problems: Problem, *, rows: int, seed: int = 0) -> 
             x = next(tables)
             chosen = np.random.default_rng([seed, len(found)]).permutation(len(x))[:rows]
             y = np.asarray(part.f(x[chosen]), float)
-            names = tuple(_column_name(feature, k) for k, feature in enumerate(part.features))
+            names = tuple(
+                feature.name if isinstance(feature, sp.Symbol) else f"x{k + 1}"
+                for k, feature in enumerate(part.features)
+            )
             found += [
                 Sampled(name, kind, number, tabulate(names, np.asarray(x[chosen], float), y[:, k]), part.features)
                 for k, name in enumerate(part.names)
             ]
     return found
-
-
-def _column_name(feature: sp.Expr, k: int) -> str:
-    return feature.name if isinstance(feature, sp.Symbol) else f"x{k + 1}"
 
 
 _NONE: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})

@@ -66,7 +66,11 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
     assert isinstance(data, recipe.Experiment)
     rng = np.random.default_rng([spec.seed, VERSION])
     samples = experiment.draw(data.samples, rng)
-    found = _measure_law(data.law, experiment, samples) if data.law else _measure_cached(experiment, samples, data)
+    if data.law:
+        flux = evaluate_on(samples, parse_flux(data.law, experiment))
+        found = Measured(flux, 1e-14 * np.abs(flux))
+    else:
+        found = _measure_cached(experiment, samples, data)
     if not (np.isfinite(found.flux).all() and np.isfinite(found.error).all()):
         raise InputError(f"recipe {spec.name!r}: field 'data': the flux is not finite in the ranges asked for")
     flux, error = found
@@ -75,11 +79,6 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
         flux = flux + spread * rng.standard_normal(len(flux))
         error = np.hypot(error, spread)
     return Dataset(experiment, samples, flux, error)
-
-
-def _measure_law(law: str, experiment: Experiment, samples: Samples) -> Measured:
-    flux = evaluate_on(samples, parse_flux(law, experiment))
-    return Measured(flux, 1e-14 * np.abs(flux))
 
 
 def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Experiment) -> Measured:

@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -120,8 +120,11 @@ def _train(
         return kept
     place = None if folder is None else folder / f"training-{name}"
     checkpoints = None if place is None else Checkpoints(place, warn=warn)
-    key, told = random_key(spec, step), _training_progress(tell, what)
-    trained = train_network(form, data, spec, key=key, tell=told, checkpoints=checkpoints)
+
+    def told(step: int, steps: int, error: float) -> None:
+        tell(f"training a network of {what} (error {error:.1e})", step, steps)
+
+    trained = train_network(form, data, spec, key=random_key(spec, step), tell=told, checkpoints=checkpoints)
     if path is not None and place is not None:
         trained.save(path)
         # Checkpoints of a finished training are of no use.
@@ -257,7 +260,3 @@ def _judge(
 def random_key(spec: recipe.Recipe, step: int) -> int:
     """A seed for one step of a run."""
     return int(np.random.SeedSequence([spec.seed, step]).generate_state(1)[0] % 2**31)
-
-
-def _training_progress(tell: Progress, what: str) -> Callable[[int, int, float], None]:
-    return lambda step, steps, error: tell(f"training a network of {what} (error {error:.1e})", step, steps)

@@ -79,8 +79,8 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
         except DiscoveryError:
             continue
         x = symbol(table.names[0])
-        formulas = [variant for each in found for variant in (each.expression, *_bounded(each.expression))]
-        meant = [_measured(transform.solve(formula, x), table) for formula in formulas]
+        formulas = [variant for each in found for variant in (each.expression, *_bound_extremes(each.expression))]
+        meant = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
         more = front_of(each for each in meant if each is not None)
         yield Front(more.candidates, found.ended_by_clock)
 
@@ -92,7 +92,7 @@ def search_parts(
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
-    meant = [_measured(formula, table) for formula in formulas]
+    meant = [_measure_fitted(formula, table) for formula in formulas]
     found = front_of(each for each in meant if each is not None)
     return Front(found.candidates, any(front.ended_by_clock for front in fronts))
 
@@ -123,7 +123,7 @@ def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
             yield transform, rows
 
 
-def _bounded(formula: sp.Expr) -> Iterator[sp.Expr]:
+def _bound_extremes(formula: sp.Expr) -> Iterator[sp.Expr]:
     """The formula with a constant as one more argument of a minimum or maximum, from either side of 0.
 
     Populations lose such constants early: alone they change little.
@@ -137,6 +137,6 @@ def _one_sign(values: np.ndarray) -> bool:
     return bool(np.all(values > 0) or np.all(values < 0))
 
 
-def _measured(formula: sp.Expr, table: Table) -> Candidate | None:
+def _measure_fitted(formula: sp.Expr, table: Table) -> Candidate | None:
     fitted = fit_constants(formula, table)
     return None if fitted is None else measure(fitted.expression, table)

@@ -3,18 +3,7 @@
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import Components, field, parse, parse_components
 from fluxforge.expression._print import to_text
-from fluxforge.expression._symbols import (
-    COMPARISONS,
-    COORDINATES,
-    TIME,
-    WORDS,
-    AtMost,
-    Below,
-    Select,
-    sides,
-    symbol,
-    symbols_of,
-)
+from fluxforge.expression._symbols import COMPARISONS, COORDINATES, TIME, WORDS, AtMost, Below, Select, sides, symbol
 from fluxforge.expression._tokens import split_components
 
 __all__ = [
@@ -33,6 +22,5 @@ __all__ = [
     "sides",
     "split_components",
     "symbol",
-    "symbols_of",
     "to_text",
 ]

@@ -1,27 +1,181 @@
-"""SymPy → text that our parser reads back as the same expression."""
+"""SymPy → text. One printer; its dialects are formulas that `parse` reads, programming languages, and LaTeX.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+The dialect of formulas is here, the others are in `fluxforge.scheme.emit`.
+"""
+
+import abc
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import sympy as sp
 
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import EXACT_BELOW, NAME, AtMost, Below, Select, leaves_first, sides, visible
+from fluxforge.expression._symbols import COMPARISONS, EXACT_BELOW, NAME, Select, leaves_first, sides, visible
 
 # Precedence, from the loosest to the tightest.
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)
-_Piece = tuple[str, int]
+SUM, PRODUCT, POWER, ATOM = range(4)
+
+Piece: TypeAlias = tuple[str, int]
+"""A text and its precedence."""
+
 _Power = tuple[sp.Expr, sp.Expr]
-_NAMES: Mapping[type, str] = {
-    sp.exp: "exp",
-    sp.log: "log",
-    sp.sin: "sin",
-    sp.cos: "cos",
-    sp.tan: "tan",
-    sp.tanh: "tanh",
-    sp.Abs: "abs",
-    sp.sign: "sign",
-}
+FUNCTIONS: tuple[type, ...] = (sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.tanh, sp.Abs, sp.sign, sp.Min, sp.Max)
+"""The functions of formulas, in the order in which dialects name them."""
+
+PLAIN_FUNCTIONS: Mapping[type, str] = dict(
+    zip(FUNCTIONS, ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "min", "max"), strict=True)
+)
+
+
+def coefficient(expr: sp.Expr) -> sp.Number:
+    """The product of the numbers among the factors of an expression."""
+    return sp.Mul(*(factor for factor in sp.Mul.make_args(expr) if factor.is_Number))
+
+
+def is_negative(term: sp.Expr) -> bool:
+    """Whether a term is written with a minus sign."""
+    return bool(coefficient(term) < 0)
+
+
+class AbstractPrinter(abc.ABC):
+    """Writes expressions, leaves first: Python's recursion limit does not bound their depth.
+
+    A dialect says how symbols, numbers, products, powers and functions are written, and in which order terms stand.
+    `pieces` are the texts of the nodes that are written.
+    """
+
+    pieces: dict[sp.Basic, Piece]
+
+    def write(self, expr: sp.Expr) -> str:
+        """The expression as it stands on a line of its own; ExpressionError for a node that formulas cannot have."""
+        for node in leaves_first(expr, self.pieces):
+            self.pieces[node] = self._node(node)
+        return self.text(expr)
+
+    def text(self, expr: sp.Basic, level: int = SUM) -> str:
+        """The text of an expression, in brackets if its precedence is below `level`."""
+        text, own = self.piece(expr)
+        return text if own >= level else self.enclose(text)
+
+    def piece(self, expr: sp.Basic) -> Piece:
+        """The text and the precedence of an expression."""
+        if expr not in self.pieces:
+            self.pieces[expr] = self._node(expr)
+        return self.pieces[expr]
+
+    def enclose(self, text: str) -> str:
+        """The text in brackets."""
+        return f"({text})"
+
+    def is_below(self, factor: sp.Expr) -> bool:
+        """Whether a factor b**e belongs below the line of a fraction."""
+        return bool(factor.is_Pow and factor.exp.is_number and factor.exp < 0)
+
+    @property
+    @abc.abstractmethod
+    def functions(self) -> Mapping[type, str]:
+        """The names of functions by their types in SymPy."""
+
+    @abc.abstractmethod
+    def symbol(self, name: str) -> str:
+        """A symbol."""
+
+    @abc.abstractmethod
+    def constant(self, expr: sp.Expr) -> Piece | None:
+        """A number that is not written out, such as π; None for anything else."""
+
+    @abc.abstractmethod
+    def number(self, expr: sp.Number) -> Piece:
+        """An integer, a fraction or a decimal."""
+
+    @abc.abstractmethod
+    def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
+        """The terms of a sum in order: whether each has a minus sign, and its text without it."""
+
+    @abc.abstractmethod
+    def unsigned(self, expr: sp.Expr) -> Piece:
+        """A product, power or number as one quotient, without its sign."""
+
+    @abc.abstractmethod
+    def root(self, text: str) -> str:
+        """A square root."""
+
+    @abc.abstractmethod
+    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+        """base**exponent, the exponent being positive and neither 1 nor 1/2."""
+
+    @abc.abstractmethod
+    def compare(self, left: str, operator: str, right: str) -> str:
+        """A comparison as a number, 1 or 0."""
+
+    @abc.abstractmethod
+    def select(self, condition: sp.Expr, statement: str | None, a: str, b: str) -> str:
+        """A choice; `statement` is the condition where it is a comparison."""
+
+    @abc.abstractmethod
+    def extreme(self, name: str, texts: list[str]) -> str:
+        """The minimum or maximum of two texts or more, which are sorted."""
+
+    def relation(self, left: str, operator: str, right: str) -> str:
+        """A comparison as a statement."""
+        return f"{left} {operator} {right}"
+
+    def call(self, kind: type, name: str, argument: str) -> str:
+        """A function of one argument."""
+        return f"{name}({argument})"
+
+    def _node(self, expr: sp.Basic) -> Piece:
+        if expr.is_Symbol:
+            return self.symbol(expr.name), ATOM
+        if (constant := self.constant(expr)) is not None:
+            return constant
+        if expr.is_Add:
+            (minus, first), *rest = self.signed_terms(expr)
+            others = (f" {'-' if negative else '+'} {term}" for negative, term in rest)
+            return "".join(["-" if minus else "", first, *others]), SUM
+        if expr.is_Number:
+            return self.number(expr)
+        if expr.is_Mul or self.is_below(expr):
+            return self.product(expr)
+        if expr.is_Pow:
+            return self.power(expr.base, expr.exp)
+        return self._function(expr)
+
+    def product(self, expr: sp.Expr) -> Piece:
+        """A product with its sign."""
+        text, level = self.unsigned(expr)
+        return (f"-{text}", SUM) if is_negative(expr) else (text, level)
+
+    def power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+        """base**exponent, the exponent being positive."""
+        if exponent == 1:
+            return self.piece(base)
+        if exponent == sp.S.Half:
+            return self.root(self.text(base)), ATOM
+        return self.raised(base, exponent)
+
+    def _compared(self, expr: sp.Expr) -> tuple[str, str, str]:
+        left, operator, right = sides(expr)
+        return self.text(left), operator, self.text(right)
+
+    def _function(self, expr: sp.Expr) -> Piece:
+        if type(expr) in COMPARISONS:
+            return self.compare(*self._compared(expr)), ATOM
+        if isinstance(expr, Select):
+            condition, a, b = expr.args
+            statement = self.relation(*self._compared(condition)) if type(condition) in COMPARISONS else None
+            return self.select(condition, statement, self.text(a), self.text(b)), ATOM
+        texts = sorted(self.text(part) for part in expr.args)
+        for kind, name in self.functions.items():
+            if isinstance(expr, kind):
+                return (
+                    self.extreme(name, texts) if kind in (sp.Min, sp.Max) else self.call(kind, name, texts[0])
+                ), ATOM
+        if isinstance(expr, sp.cot):
+            # SymPy turns tan(x + pi/2) into −cot(x), which is not in the grammar.
+            return f"{self.text(sp.S.One)}/{self.functions[sp.tan]}({texts[0]})", PRODUCT
+        raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
 
 
 def to_text(expr: sp.Expr) -> str:
@@ -29,166 +183,99 @@ def to_text(expr: sp.Expr) -> str:
 
     Decimals have the digits that give the same double back; a decimal with an integer value prints as the integer.
     """
-    printer = _Printer()
-    for node in leaves_first(expr, printer.pieces):
-        printer.pieces[node] = printer.write(node)
-    return printer.text(expr)
+    return _Formula().write(expr)
 
 
-class _Printer:
-    """The text of every node written so far, and its precedence."""
+@dataclass
+class _Formula(AbstractPrinter):
+    """Formulas as `parse` reads them. It takes a quotient with everything behind it for one product."""
 
-    def __init__(self) -> None:
-        self.pieces: dict[sp.Basic, _Piece] = {}
+    pieces: dict[sp.Basic, Piece] = field(default_factory=dict)
 
-    def write(self, expr: sp.Basic) -> _Piece:
-        """The text of a node whose arguments are written."""
-        if type(expr) in _NAMES:
-            return f"{_NAMES[type(expr)]}({self.text(expr.args[0])})", _ATOM
-        for kind, write in _LEAVES.items():
-            if isinstance(expr, kind):
-                return write(expr)
-        for kind, compose in _COMPOSERS.items():
-            if isinstance(expr, kind):
-                return compose(self, expr)
+    @property
+    def functions(self) -> Mapping[type, str]:
+        return PLAIN_FUNCTIONS
+
+    def is_below(self, factor: sp.Expr) -> bool:
+        return bool(factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative)
+
+    def symbol(self, name: str) -> str:
+        if not NAME.match(name):
+            raise ExpressionError(f"a formula cannot contain the symbol '{visible(name)}': not a plain name")
+        return name
+
+    def constant(self, expr: sp.Expr) -> Piece | None:
+        return ("pi", ATOM) if expr is sp.pi else ("exp(1)", ATOM) if expr is sp.E else None
+
+    def number(self, expr: sp.Number) -> Piece:
+        if expr.is_Rational:
+            return str(expr), SUM if expr < 0 else ATOM if expr.q == 1 else PRODUCT
+        if expr.is_Float:
+            return _decimal(expr), SUM if expr < 0 else ATOM
         raise ExpressionError(f"a formula cannot contain a {type(expr).__name__} node")
 
-    def text(self, expr: sp.Basic, level: int = _SUM) -> str:
-        """The text of a written node, in brackets if its precedence is below `level`."""
-        text, own = self.pieces[expr]
-        return text if own >= level else f"({text})"
-
-    def sum(self, expr: sp.Add) -> _Piece:
+    def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
         """Terms in the order of their texts, plain numbers last; a positive one leads if there is any."""
-        terms = sorted((term.is_Number, *self._unsigned(term)) for term in expr.args)
+        terms = sorted((term.is_Number, self._unsigned_term(term), is_negative(term)) for term in expr.args)
         lead = next((k for k, (_, _, negative) in enumerate(terms) if not negative), 0)
-        _, text, negative = terms.pop(lead)
-        rest = [f" {'-' if minus else '+'} {term}" for _, term, minus in terms]
-        return "".join(["-" if negative else "", text, *rest]), _SUM
+        ordered = [terms.pop(lead), *terms]
+        return [(negative, text) for _, text, negative in ordered]
 
-    def _unsigned(self, term: sp.Expr) -> tuple[str, bool]:
-        """The text of |coefficient|·rest, and whether the coefficient is negative."""
+    def _unsigned_term(self, term: sp.Expr) -> str:
         if term.is_Number:
-            return self.text(term).removeprefix("-"), bool(term.is_negative)
-        return self._quotient(term) if term.is_Mul else (self.text(term, _PRODUCT), False)
+            return self.text(term).removeprefix("-")
+        return self.unsigned(term)[0] if term.is_Mul else self.text(term, PRODUCT)
 
-    def product(self, expr: sp.Expr) -> _Piece:
-        """`-3*a/b`."""
-        text, negative = self._quotient(expr)
-        return (f"-{text}", _SUM) if negative else (text, _PRODUCT)
-
-    def power(self, expr: sp.Pow) -> _Piece:
-        """`sqrt(a)`, `a**3`, `1/a**3`."""
-        return self.product(expr) if _is_inverse(expr) else self._power(expr.base, expr.exp)
-
-    def _power(self, base: sp.Expr, exponent: sp.Expr) -> _Piece:
-        if exponent == 1:
-            return self.pieces[base]
-        if exponent == sp.S.Half:
-            return f"sqrt({self.text(base)})", _ATOM
-        text, level = self.pieces.get(exponent) or self.write(exponent)
-        return f"{self.text(base, _ATOM)}**{text if level >= _ATOM else f'({text})'}", _POWER
-
-    def _quotient(self, expr: sp.Expr) -> tuple[str, bool]:
-        """`3*a*sqrt(b)/(2*c)*(d + e)`, and whether a minus sign goes before it. For the parser it is one product."""
+    def unsigned(self, expr: sp.Expr) -> Piece:
+        """`3*a*sqrt(b)/(2*c)*(d + e)`."""
         factors = sp.Mul.make_args(expr)
-        number = sp.Mul(*(factor for factor in factors if factor.is_Number))
-        top, bottom = _over(abs(number))
-        others = [factor for factor in factors if not (factor.is_Number or _is_inverse(factor))]
+        size = abs(coefficient(expr))
+        top, bottom = (str(size.p), str(size.q)) if size.is_Rational else (_decimal(size), "1")
+        others = [factor for factor in factors if not (factor.is_Number or self.is_below(factor))]
         above = [top] if top != "1" else []
         above += self._in_order((factor, sp.S.One) for factor in others if not factor.is_Add)
         sums = self._in_order((factor, sp.S.One) for factor in others if factor.is_Add)
         if above in ([], [top]) and sums:
             above.append(sums.pop(0))
-        below = self._below(bottom, [(factor.base, -factor.exp) for factor in factors if _is_inverse(factor)])
-        return "*".join(["*".join(above or ["1"]) + below, *sums]), bool(number.is_negative)
+        below = self._below(bottom, [(factor.base, -factor.exp) for factor in factors if self.is_below(factor)])
+        return "*".join(["*".join(above or ["1"]) + below, *sums]), PRODUCT
 
     def _below(self, number: str, powers: Sequence[_Power]) -> str:
         """`/(2*a*b**2)/(c + d)`: a number and a sum in one bracket would be multiplied out."""
         plain = [number] if number != "1" else []
-        plain += self._in_order(power for power in powers if not _is_sum(*power))
+        plain += self._in_order((base, e) for base, e in powers if not (base.is_Add and e == 1))
         first = [f"({'*'.join(plain)})"] if len(plain) > 1 else plain
-        return "".join(f"/{text}" for text in first + self._in_order(power for power in powers if _is_sum(*power)))
+        return "".join(f"/{t}" for t in first + self._in_order((b, e) for b, e in powers if b.is_Add and e == 1))
 
     def _in_order(self, powers: Iterable[_Power]) -> list[str]:
         """Constants, symbols, then the rest; each kind in the order of its text."""
         keyed = []
         for base, exponent in powers:
-            text, level = self._power(base, exponent)
+            text, level = self.power(base, exponent)
             rank = 0 if base.is_Atom and not base.is_Symbol else 1 if base.is_Symbol and exponent == 1 else 2
-            keyed.append((rank, text if level >= _POWER else f"({text})"))
+            keyed.append((rank, text if level >= POWER else f"({text})"))
         return [text for _, text in sorted(keyed)]
 
-    def extreme(self, expr: sp.Expr) -> _Piece:
-        """Min and max of many arguments as a balanced tree of pairs, which keeps the nesting low."""
-        name = "min" if isinstance(expr, sp.Min) else "max"
-        texts = sorted(self.text(argument) for argument in expr.args)
+    def root(self, text: str) -> str:
+        return f"sqrt({text})"
+
+    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+        return f"{self.text(base, ATOM)}**{self.text(exponent, ATOM)}", POWER
+
+    def compare(self, left: str, operator: str, right: str) -> str:
+        return f"({left} {operator} {right})"
+
+    def select(self, condition: sp.Expr, statement: str | None, a: str, b: str) -> str:
+        return f"where({statement or self.text(condition)}, {a}, {b})"
+
+    def extreme(self, name: str, texts: list[str]) -> str:
+        """A balanced tree of pairs, which keeps the nesting low."""
         while len(texts) > 1:
             pairs = [f"{name}({a}, {b})" for a, b in zip(texts[::2], texts[1::2], strict=False)]
             texts = pairs + texts[2 * len(pairs) :]
-        return texts[0], _ATOM
-
-    def comparison(self, expr: sp.Expr) -> _Piece:
-        """`(x > 0.5)`, always in brackets."""
-        left, operator, right = sides(expr)
-        return f"({self.text(left)} {operator} {self.text(right)})", _ATOM
-
-    def select(self, expr: sp.Expr) -> _Piece:
-        """`where(x > 0.5, a, b)`."""
-        condition, a, b = (self.text(argument) for argument in expr.args)
-        if isinstance(expr.args[0], Below | AtMost):
-            condition = condition[1:-1]
-        return f"where({condition}, {a}, {b})", _ATOM
-
-    def cotangent(self, expr: sp.Expr) -> _Piece:
-        """1/tan(x): SymPy turns tan(x + pi/2) into −cot(x), which is not in the grammar."""
-        return f"1/tan({self.text(expr.args[0])})", _PRODUCT
+        return texts[0]
 
 
-def _symbol(expr: sp.Symbol) -> _Piece:
-    if not NAME.match(expr.name):
-        raise ExpressionError(f"a formula cannot contain the symbol '{visible(expr.name)}': not a plain name")
-    return expr.name, _ATOM
-
-
-def _rational(expr: sp.Rational) -> _Piece:
-    return str(expr), _SUM if expr < 0 else _ATOM if expr.q == 1 else _PRODUCT
-
-
-def _decimal(expr: sp.Float) -> _Piece:
+def _decimal(expr: sp.Float) -> str:
     value = float(expr)
-    text = str(int(value)) if value.is_integer() and abs(value) < EXACT_BELOW else repr(value)
-    return text, _SUM if value < 0 else _ATOM
-
-
-def _over(size: sp.Number) -> tuple[str, str]:
-    return (str(size.p), str(size.q)) if size.is_Rational else (_decimal(size)[0], "1")
-
-
-def _is_inverse(factor: sp.Expr) -> bool:
-    """Whether a factor b**e belongs below the line."""
-    return bool(factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative)
-
-
-def _is_sum(base: sp.Expr, exponent: sp.Expr) -> bool:
-    return bool(base.is_Add and exponent == 1)
-
-
-_LEAVES: Mapping[type, Callable[[Any], _Piece]] = {
-    sp.Symbol: _symbol,
-    sp.Rational: _rational,
-    sp.Float: _decimal,
-    type(sp.pi): lambda _: ("pi", _ATOM),
-    type(sp.E): lambda _: ("exp(1)", _ATOM),
-}
-_COMPOSERS: Mapping[type, Callable[[_Printer, Any], _Piece]] = {
-    sp.Add: _Printer.sum,
-    sp.Mul: _Printer.product,
-    sp.Pow: _Printer.power,
-    sp.Min: _Printer.extreme,
-    sp.Max: _Printer.extreme,
-    sp.cot: _Printer.cotangent,
-    Below: _Printer.comparison,
-    AtMost: _Printer.comparison,
-    Select: _Printer.select,
-}
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT_BELOW else repr(value)

@@ -2,25 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TypeVar
 
-import equinox as eqx
 import jax
 import sympy as sp
 from jaxtyping import PRNGKeyArray
 
-from fluxforge import recipe
 from fluxforge.errors import InputError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._flux_form import build_flux_network
-from fluxforge.gnn._mlp import MLP, AbstractMLP, GatedMLP
-from fluxforge.gnn._network import AbstractNetwork, Gradient, Layer, Messages, Network, Update
+from fluxforge.gnn._network import (
+    MLP,
+    AbstractMLP,
+    GatedMLP,
+    Gradient,
+    Layer,
+    Messages,
+    Network,
+    Update,
+)
 from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.scheme import rkl2_tableau
+from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._scheme import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
-from fluxforge.scheme._weighted import nested_rkl2, nested_tableau
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names
 
 # Features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.
@@ -44,19 +47,7 @@ SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive"
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
-def build_network(
-    spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2
-) -> AbstractNetwork:
-    """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
-    if spec.form == "free":
-        return build(spec, key, equation, dimension=dimension)
-    made = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
-    tableau = made[spec.integrator](spec.layers)
-    sizes = {"depth": spec.depth, "width": spec.width}
-    return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)
-
-
-def build(spec: recipe.Network, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
+def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
     """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
 
     Only the correction by gradients, which is written in components, depends on the dimension. Raises InputError for
@@ -82,7 +73,7 @@ def _letter(k: int, of: int) -> str:
 
 
 def _layer(
-    spec: recipe.Network,
+    spec: NetworkSpec,
     key: PRNGKeyArray,
     equation: Equation,
     before: Gradient | None,
@@ -113,7 +104,7 @@ def _layer(
 
 
 def _update(
-    spec: recipe.Network,
+    spec: NetworkSpec,
     key: PRNGKeyArray,
     equation: Equation,
     *,
@@ -167,16 +158,8 @@ def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[
     return tuple(parse(text, symbols) for text in texts)
 
 
-def _mlp(spec: recipe.Network, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
+def _mlp(spec: NetworkSpec, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
     kind = GatedMLP if spec.mlp == "gated" else MLP
     # Left out, each kind starts from its own gain.
     gain = {} if spec.gain is None else {"gain": spec.gain}
     return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key, **gain)
-
-
-Some = TypeVar("Some", bound=AbstractNetwork)
-
-
-def cast(network: Some, dtype: str) -> Some:
-    """The same network with weights of another precision."""
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, network)

@@ -19,14 +19,15 @@ from fluxforge._types import State
 from fluxforge.errors import InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._mlp import MLP
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._build import build
+from fluxforge.gnn._network import MLP, AbstractNetwork
 from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
 from fluxforge.graph._stages import AbstractRound, Formulas
-from fluxforge.pde._equation import Equation
+from fluxforge.pde._equation import HEAT, Equation
+from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._scheme import Ghost, Hop, Stage
-from fluxforge.scheme._tableau import Tableau
-from fluxforge.scheme._weighted import face_invariants, refuse_flux_form, weighted_stages
+from fluxforge.scheme._tableau import Tableau, rkl2
+from fluxforge.scheme._weighted import face_invariants, nested_rkl2, nested_tableau, refuse_flux_form, weighted_stages
 
 # Added to `total` inside the logarithm, which then has a limit as Δt goes to 0.
 _LEAST_TOTAL = sp.Rational(1, 100)
@@ -154,3 +155,15 @@ def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
     last = made.layers[-1]
     silent = (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias))
     return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), made, silent)
+
+
+def build_network(
+    spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2
+) -> AbstractNetwork:
+    """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
+    if spec.form == "free":
+        return build(spec, key, equation, dimension=dimension)
+    made = {"nested": nested_tableau, "rkl2": rkl2, "rkl2-nested": nested_rkl2}
+    tableau = made[spec.integrator](spec.layers)
+    sizes = {"depth": spec.depth, "width": spec.width}
+    return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)

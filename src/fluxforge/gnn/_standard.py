@@ -13,8 +13,7 @@ from jaxtyping import Array, Float
 
 from fluxforge._types import State
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.gnn._network import Layer, Messages, Network, Update, rows
+from fluxforge.gnn._network import AbstractMLP, Layer, Messages, Network, Update, rows
 from fluxforge.graph._padded_graph import PaddedGraph, Quantities, put
 from fluxforge.graph._stages import visit_stages
 from fluxforge.scheme._scheme import ENDS, Hop

@@ -8,18 +8,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fluxforge import recipe
 from fluxforge._types import State
 from fluxforge.data._problem import Problem, linearise, reference_number
 from fluxforge.errors import InputError
-from fluxforge.gnn._mlp import parameters
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, parameters
+from fluxforge.recipe._recipe import Loss, Residual, Supervised
 
 # From a problem and the step's result to one number per cell, zero at an ideal step.
 Defect = Callable[[Problem, State], State]
 
 
-def supervised_defect(spec: recipe.Supervised) -> Defect:
+def supervised_defect(spec: Supervised) -> Defect:
     """T' − F(T), divided by Δt with `per_step`, by the mean |F(T) − T| with `relative`."""
 
     def defect(problem: Problem, new: State) -> State:
@@ -61,7 +60,7 @@ def hermite_residual() -> Defect:
     return defect
 
 
-def residual(spec: recipe.Residual) -> Defect:
+def residual(spec: Residual) -> Defect:
     """The recipe's residual, divided by (Δt/Δt_ref)^p."""
     plain = hermite_residual() if spec.kind == "hermite" else theta_residual(spec.theta)
     if not spec.fourier_power:
@@ -104,7 +103,7 @@ Terms: TypeAlias = dict[str, Float[Array, ""]]
 DataLoss: TypeAlias = Callable[[AbstractNetwork, Problem], Terms]
 
 
-def data_loss(spec: recipe.Loss) -> DataLoss:
+def data_loss(spec: Loss) -> DataLoss:
     """The weighted terms that depend on data, averaged over the batch; their sum is minimised.
 
     The sparsity term is not among them: it depends on the weights alone, and its weight on the number of the step.
@@ -124,7 +123,7 @@ def data_loss(spec: recipe.Loss) -> DataLoss:
     return terms
 
 
-def _defects(spec: recipe.Loss) -> dict[str, tuple[Defect, float, str]]:
+def _defects(spec: Loss) -> dict[str, tuple[Defect, float, str]]:
     found: dict[str, tuple[Defect, float, str]] = {}
     if spec.supervised is not None:
         found["supervised"] = (supervised_defect(spec.supervised), spec.supervised.weight, spec.supervised.norm)
@@ -133,7 +132,7 @@ def _defects(spec: recipe.Loss) -> dict[str, tuple[Defect, float, str]]:
     return found
 
 
-def defects(spec: recipe.Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "terms cells"]]:
+def defects(spec: Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "terms cells"]]:
     """Every defect in every cell of one problem: the residual vector of a least-squares polish.
 
     Each is weighted so that the sum of the squares is the loss of norm l2; padding has none.
@@ -148,18 +147,18 @@ def defects(spec: recipe.Loss) -> Callable[[AbstractNetwork, Problem], Float[Arr
     return vector
 
 
-def defect_of(spec: recipe.Loss) -> Defect:
+def defect_of(spec: Loss) -> Defect:
     """The defect of a loss with one data term, for a refit of constants; raises InputError for several terms."""
     (defect, _, _) = _only(spec)
     return defect
 
 
-def norm_of(spec: recipe.Loss) -> str:
+def norm_of(spec: Loss) -> str:
     """The norm of that term, `l1` or `l2`; raises InputError for several terms."""
     return _only(spec)[2]
 
 
-def _only(spec: recipe.Loss) -> tuple[Defect, float, str]:
+def _only(spec: Loss) -> tuple[Defect, float, str]:
     found = _defects(spec)
     if len(found) != 1:
         raise InputError("field 'loss': constants are refitted to one term, 'supervised' or 'residual', not to several")

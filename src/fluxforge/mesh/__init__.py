@@ -23,18 +23,9 @@ from fluxforge.mesh._boundary import (
     fit_conditions,
     wall_value,
 )
-from fluxforge.mesh._build import (
-    MeshInfo,
-    cell_diameters,
-    cell_quality,
-    components,
-    dual,
-    info,
-    nonorthogonality,
-)
+from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, components, dual, info, nonorthogonality
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import (
-    NO_PARAMETERS,
     DualGraph,
     OnDemand,
     ParameterFields,
@@ -59,13 +50,11 @@ from fluxforge.mesh._generate import (
     two_cells,
 )
 from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._hops import Lines, Paths, Ring, has_lines, lines, paths, ring
+from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
 from fluxforge.mesh._parameters import (
     Settings,
-    cell_slopes,
-    exchange_slopes,
     exchange_weights,
     flux_slopes,
     fourier_step,
@@ -83,7 +72,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
-    "NO_PARAMETERS",
     "AbstractDomain",
     "Condition",
     "Conditions",
@@ -109,7 +97,6 @@ __all__ = [
     "as_mesh",
     "cell_diameters",
     "cell_quality",
-    "cell_slopes",
     "check_graph",
     "close_walls",
     "components",
@@ -123,7 +110,6 @@ __all__ = [
     "dual",
     "equilateral",
     "evaluate_at",
-    "exchange_slopes",
     "exchange_weights",
     "face_conormals",
     "faces_of_tags",
@@ -133,7 +119,6 @@ __all__ = [
     "generate",
     "gmsh_problem",
     "graded",
-    "has_lines",
     "info",
     "jittered",
     "linear_speed",

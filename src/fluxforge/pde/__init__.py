@@ -15,19 +15,8 @@ from fluxforge.pde._equation import (
     Equation,
     differentiate,
 )
-from fluxforge.pde._groups import Group, dimensionless_groups, integer_null_space
-from fluxforge.pde._parameter import (
-    NUMBER,
-    Clash,
-    Parameter,
-    Rank,
-    Unit,
-    Verdict,
-    Where,
-    dimensions,
-    multiply_units,
-    unit,
-)
+from fluxforge.pde._groups import dimensionless_groups, integer_null_space
+from fluxforge.pde._parameter import NUMBER, Clash, Parameter, Rank, Unit, Verdict, Where, dimensions, unit
 from fluxforge.pde._words import Words
 
 equation = find
@@ -46,7 +35,6 @@ __all__ = [
     "TRAFFIC",
     "Clash",
     "Equation",
-    "Group",
     "Parameter",
     "Rank",
     "Unit",
@@ -60,7 +48,6 @@ __all__ = [
     "find",
     "from_document",
     "integer_null_space",
-    "multiply_units",
     "to_document",
     "unit",
 ]

@@ -19,12 +19,12 @@ from fluxforge.distil._front import Candidate, Front
 from fluxforge.errors import DiscoveryError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork, learned_part, log_of_total
+from fluxforge.gnn._network import cast
 from fluxforge.run.carry import Stability
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
-from fluxforge.stepping._stability_polynomial import amplification, optimal_interval
+from fluxforge.stepping._exponential import amplification, optimal_interval
 
 # `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
@@ -138,12 +138,11 @@ def _near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     names = {each.name for each in g.free_symbols}
     return np.array(
-        [_evaluate_at(g, {name: t * _OTHERS if _vanishes(name) else _OTHERS for name in names}) for t in _SMALL]
+        [
+            _evaluate_at(g, {n: t * _OTHERS if n == "total" or n.startswith("reaction") else _OTHERS for n in names})
+            for t in _SMALL
+        ]
     )
-
-
-def _vanishes(name: str) -> bool:
-    return name == "total" or name.startswith("reaction")
 
 
 def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:

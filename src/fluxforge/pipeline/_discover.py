@@ -46,8 +46,7 @@ from fluxforge.pipeline._run import Run
 from fluxforge.pipeline._skew import check_skew, discover_skew, report_skew
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.run.experiment import AblationResults
-from fluxforge.run.result import Discovery, from_document, to_document
+from fluxforge.run.result import AblationResults, Discovery, from_document, to_document
 from fluxforge.scheme._document import load, save
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
-from fluxforge.distil._compose import Choice, choose
-from fluxforge.distil._constants import Fitted, Limit, small_steps
+from fluxforge.distil._compose import choose
+from fluxforge.distil._constants import small_steps
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Candidate, Front, consistent, units_of
 from fluxforge.distil._simplify import search_front
@@ -27,12 +27,11 @@ from fluxforge.distil._table import Sampled, sample
 from fluxforge.errors import DiscoveryError, ExpressionError, InputError, SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.loss._loss import step_of
 from fluxforge.pde._equation import Equation
 from fluxforge.pipeline._folder import training_progress
-from fluxforge.pipeline._formula import Distilled, Formula, TrainedMember, law_record, limit_rows
+from fluxforge.pipeline._formula import Distilled, Formula, TrainedMember, law_record, limit_rows, tabulate_front
 from fluxforge.pipeline._problems import (
     REFIT,
     choose_member,
@@ -48,7 +47,7 @@ from fluxforge.pipeline._problems import (
 )
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run.result import Evidence, FrontRow, FrontTable, Laws, from_document, to_document
+from fluxforge.run.result import Evidence, FrontTable, Laws, from_document, to_document
 from fluxforge.train._train import train
 
 # Problems that constants are refitted to, and how many such sets tell the scatter.
@@ -88,7 +87,7 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
         else:
             with add_seconds(seconds, "distil"):
                 sampled, found = fronts_of(network, spec, folder, tell)
-            fronts = {each.name: front_table(each, found[each.name], None) for each in sampled}
+            fronts = {each.name: tabulate_front(found[each.name], each.kind, None) for each in sampled}
             with add_seconds(seconds, "refit"):
                 tell("choosing formulas and refitting constants", 0, 1)
                 formula = compose_formula(network, sampled, found, spec=spec, network_loss=loss)
@@ -115,7 +114,7 @@ def fronts_of(
         stage = f"front-{k + 1}"
         if (done := folder.read_stage(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
-            done = to_document(front_table(each, _search_module(each, spec), None))
+            done = to_document(tabulate_front(_search_module(each, spec), each.kind, None))
             folder.finish(stage, done)
         found[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
     return sampled, found
@@ -172,26 +171,18 @@ def compose_formula(
             network_loss=network_loss,
             threshold=spec.search.threshold,
         )
-        tables = {each.name: front_table(each, fronts[each.name], choice.chosen[each.name]) for each in sampled}
+        tables = {}
+        for each in sampled:
+            place = list(fronts[each.name]).index(choice.chosen[each.name])
+            tables[each.name] = tabulate_front(fronts[each.name], each.kind, place)
         if not limit:
             return Formula(choice.free, choice.fitted, Evidence(fronts=tables, combinations_tried=choice.tried))
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
         found = small_steps(choice.free, spec.loss, problems)
         evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(found))
-        return Formula(choice.free, _widen_uncertainty(choice, found), evidence)
-
-
-def _widen_uncertainty(choice: Choice, found: Limit) -> Fitted:
-    """The limit's constants with the larger uncertainty: of the extrapolation, or over sets of samples."""
-    both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
-    return replace(found.fitted, uncertainty=both)
-
-
-def front_table(each: Sampled, front: Front, chosen: Candidate | None) -> FrontTable:
-    """A front as a record, and which of its rows was chosen."""
-    rows = tuple(FrontRow(complexity=c, error=error, formula=text) for c, error, text in front.rows())
-    place = list(front).index(chosen) if chosen is not None else None
-    return FrontTable(kind=each.kind, chosen=place, ended_by_clock=front.ended_by_clock, rows=rows)
+        # The larger uncertainty: of the extrapolation, or over sets of samples.
+        both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
+        return Formula(choice.free, replace(found.fitted, uncertainty=both), evidence)
 
 
 def _read_front(table: FrontTable, each: Sampled) -> Front:

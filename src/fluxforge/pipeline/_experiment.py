@@ -1,8 +1,10 @@
 """A discovery by experiments: from a recipe to the flux, its scheme, certificate and report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import convert
 
 from fluxforge import recipe
 from fluxforge._machine import count_threads, describe_processor, environment
@@ -14,12 +16,21 @@ from fluxforge.experiment._discover import Discovered, Trained, discover_flux, t
 from fluxforge.experiment._scheme import make_scheme
 from fluxforge.expression._print import to_text
 from fluxforge.pipeline._folder import command_of
+from fluxforge.pipeline._formula import tabulate_front
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._experiment_page import write_experiment
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
-from fluxforge.run.experiment import AblationResult, AblationResults, CheckRow, FluxRecord, Measurements, TextbookRow
-from fluxforge.run.result import Discovery, Explained, FrontRow, FrontTable
+from fluxforge.run.result import (
+    AblationResult,
+    AblationResults,
+    CheckRow,
+    Discovery,
+    Explained,
+    FluxRecord,
+    Measurements,
+    TextbookRow,
+)
 from fluxforge.scheme._scheme import Scheme
 
 # Keeps the search without a network apart from that of the run.
@@ -72,8 +83,8 @@ def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progres
     """Search formulas in the measured fluxes themselves, and by sparse regression."""
     tell("searching without a network", 0, 1)
     without = (search_without_network(trained.data, spec, spec.seed + _ABLATION), regress_sparsely(trained.data))
-    rows = (AblationResult(method=e.method, formula=e.formula, error=e.error, seconds=e.seconds) for e in without)
-    return AblationResults(reason="", seconds=sum(each.seconds for each in without), found=tuple(rows))
+    rows = convert(without, tuple[AblationResult, ...], from_attributes=True)
+    return AblationResults(reason="", seconds=sum(each.seconds for each in without), found=rows)
 
 
 def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
@@ -90,7 +101,7 @@ def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec:
         recovered=found.verdict == "recovered",
         reasons=found.reasons,
         ended_by_clock=("flux",) if found.ended_by_clock else (),
-        fronts={"g": _front(found)},
+        fronts={"g": tabulate_front(replace(found.front, ended_by_clock=found.ended_by_clock), "flux")},
         messages=None if stage is None else {name: to_text(each.expression) for name, each in stage.messages.items()},
         outputs=None if stage is None else {name: to_text(each.expression) for name, each in stage.outputs.items()},
         explained=Explained(least=found.explained),
@@ -101,13 +112,7 @@ def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec:
         ablations=ablations,
         experiment=_flux_record(found, spec),
     )
-    networks = ("network.safetensors", "reduced.safetensors")
-    return Outcome(result, scheme, certificate, networks=networks)
-
-
-def _front(found: Discovered) -> FrontTable:
-    rows = tuple(FrontRow(complexity=n, error=error, formula=text) for n, error, text in found.front.rows())
-    return FrontTable(kind="flux", rows=rows, ended_by_clock=found.ended_by_clock)
+    return Outcome(result, scheme, certificate, networks=("network.safetensors", "reduced.safetensors"))
 
 
 def _findings(found: Discovered) -> tuple[str, ...]:
@@ -140,17 +145,7 @@ def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
         ),
         network_error=trained.whole.error,
         reduced_error=trained.reduced.error,
-        checks=tuple(
-            CheckRow(
-                name=each.name,
-                statement=each.statement,
-                defect=each.defect,
-                limit=each.limit,
-                holds=each.holds,
-                used=each.used,
-            )
-            for each in trained.checks
-        ),
+        checks=convert(trained.checks, tuple[CheckRow, ...], from_attributes=True),
         form=_form_text(found),
         g=None if formula is None else to_text(formula.g),
         flux=None if found.flux is None else to_text(found.flux),
@@ -169,7 +164,5 @@ def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
 def _form_text(found: Discovered) -> str:
     """F = offset + weight·g(columns) + …, as text."""
     form = found.trained.reduced.form
-    parts = [
-        f"({to_text(term.weight)})*g({', '.join(to_text(column) for column in term.columns)})" for term in form.terms
-    ]
+    parts = [f"({to_text(term.weight)})*g({', '.join(map(to_text, term.columns))})" for term in form.terms]
     return " + ".join(([to_text(form.offset)] if form.offset != 0 else []) + parts)

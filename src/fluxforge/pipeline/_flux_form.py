@@ -12,9 +12,8 @@ from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
-from fluxforge.data._build import source
 from fluxforge.data._model import model_of
-from fluxforge.data._refined import RefinedSource
+from fluxforge.data._source import RefinedSource, source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Front
@@ -43,14 +42,15 @@ from fluxforge.pipeline._carry import (
     unseen_mesh,
 )
 from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
-from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._folder import command_of, training_progress
+from fluxforge.pipeline._formula import tabulate_front
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.pipeline._problems import choose_member
 from fluxforge.report._carry_page import write_carry
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, EffectiveRow, StepRow
-from fluxforge.run.result import FrontRow, FrontTable
+from fluxforge.run.result import FrontTable
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
 from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
@@ -137,9 +137,9 @@ def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -
     return judge_coefficients(certified, spec)
 
 
-def report_flux_form(outcome: Outcome[CarryResult], _: RunFolder, into: Path) -> list[Path]:
+def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_carry(outcome.result, outcome.scheme, into)
+    return write_carry(outcome.result, outcome.scheme, into, command=command_of(folder))
 
 
 def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:
@@ -283,7 +283,8 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
             f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"
         )
     formulas = {name: fronts[name].candidates[k].expression for name, k in chosen.items()}
-    return Coefficients(formulas, kept, {name: _front_table(front, chosen[name]) for name, front in fronts.items()})
+    tables = {name: tabulate_front(front, "coefficient", chosen[name]) for name, front in fronts.items()}
+    return Coefficients(formulas, kept, tables)
 
 
 def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: recipe.Recipe) -> Table:
@@ -339,8 +340,3 @@ def _choose_shortest(front: Front, level: float) -> int:
     """The shortest candidate whose error is at most the level, or the one of least error."""
     errors = [candidate.error for candidate in front.candidates]
     return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))
-
-
-def _front_table(front: Front, chosen: int) -> FrontTable:
-    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front.candidates)
-    return FrontTable(kind="coefficient", chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)

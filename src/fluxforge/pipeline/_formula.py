@@ -9,17 +9,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
+from msgspec import UNSET, UnsetType
+
 from fluxforge import recipe
 from fluxforge.certify._certificate import Certificate
 from fluxforge.data._problem import Problem
 from fluxforge.distil._constants import HIDDEN, Fitted, Limit, Reading
+from fluxforge.distil._front import Front
 from fluxforge.distil._objective import Free
 from fluxforge.distil._stencil import PowerLaw
 from fluxforge.expression._print import to_text
 from fluxforge.gnn._network import Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.pde._equation import Equation
-from fluxforge.run.result import Evaluation, Evidence, Explained, FrontTable, Law, Loss, StencilCheck, StepRow
+from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, FrontTable, Law, Loss, StencilCheck, StepRow
 from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
@@ -197,6 +200,12 @@ def limit_rows(limit: Limit) -> tuple[StepRow, ...]:
     return tuple(StepRow(**row._asdict()) for row in limit.rows())
 
 
+def tabulate_front(front: Front, kind: str, chosen: int | UnsetType | None = UNSET) -> FrontTable:
+    """A front as a record; `chosen` is the index of the candidate in the formula, None while there is no formula."""
+    rows = tuple(FrontRow(complexity=each.complexity, error=each.error, formula=each.text) for each in front)
+    return FrontTable(kind=kind, chosen=chosen, ended_by_clock=front.ended_by_clock, rows=rows)
+
+
 def law_record(law: PowerLaw, whole: bool | None = None) -> Law:
     """A power law as a record."""
     return Law(**vars(law), whole=whole)
@@ -276,7 +285,8 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
     """A condition per constant: the network's own value against that of least loss, where the network determines it."""
     found = []
     for name in readings[0].own:
-        if all(_is_gauge(reading, name) for reading in readings):
+        # A constant that does what another one does, for the network and for the loss alike.
+        if all(each.own_uncertainty[name] == each.least_uncertainty[name] == math.inf for each in readings):
             continue
         telling = [reading for reading in readings if reading.is_telling(name)]
         if len(telling) < min(TELLING_STEPS, len(readings)):
@@ -290,11 +300,6 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
         )
         found.append(Condition(worst.gap(name) <= 1.0, text))
     return found
-
-
-def _is_gauge(reading: Reading, name: str) -> bool:
-    """Whether a constant does what another one does, for the network and for the loss alike."""
-    return reading.own_uncertainty[name] == reading.least_uncertainty[name] == math.inf
 
 
 def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:

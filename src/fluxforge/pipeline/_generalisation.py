@@ -12,14 +12,13 @@ from jaxtyping import Array
 
 from fluxforge import recipe
 from fluxforge._files import write_document
-from fluxforge.certify.bounds._errors import Extrapolation, extrapolation
-from fluxforge.data._build import source, stability_limits, unseen_meshes, unseen_problems
-from fluxforge.data._ensemble import Ensemble
+from fluxforge.certify.bounds._errors import extrapolation
+from fluxforge.data._ensemble import Ensemble, stability_limits, unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import FixedSource, Problem
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import sparse_count
+from fluxforge.data._source import source
+from fluxforge.gnn._network import Network, cast
+from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss._loss import data_loss
 from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Neumann
@@ -103,7 +102,8 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     tell("measuring: unseen meshes", 1, 3)
     found = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
     weights = _last_weights(trained.layered)
-    nonzeros = _nonzeros(trained.layered)
+    rows = _rows(trained.layered)
+    nonzeros = (np.abs(rows) > ZERO).sum(axis=1)
     arms = {
         arm: Arm(
             train_mae=_select(mae, trained, arm),
@@ -119,7 +119,7 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     }
     tell("measuring: extrapolation", 2, 3)
     beyond = _extrapolate(spec, trained, around)
-    return Measured(arms=arms, parameters=int(count_weights(trained.layered)), extrapolation=beyond)
+    return Measured(arms=arms, parameters=rows.shape[1], extrapolation=beyond)
 
 
 def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
@@ -165,17 +165,9 @@ def _last_weights(network: Network) -> np.ndarray:
 
 
 def _rows(network: Network) -> np.ndarray:
+    """All parameters, a row per member."""
     leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
     return np.concatenate([np.asarray(leaf).reshape(len(leaf), -1) for leaf in leaves], axis=1)
-
-
-def _nonzeros(network: Network) -> np.ndarray:
-    return (np.abs(_rows(network)) > ZERO).sum(axis=1)
-
-
-def count_weights(network: Network) -> int:
-    """Parameters of one member."""
-    return _rows(network).shape[1]
 
 
 def _select(values: np.ndarray | None, trained: Trained, arm: str) -> tuple[float, ...]:
@@ -191,7 +183,8 @@ def _extrapolate(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> Extra
 
     def errors(fourier: float | Array, size: float = 1.0, around: Ensemble = held) -> dict[str, tuple[float, ...]]:
         problems = unseen_problems(around, spec.seed, model=model_of(spec), fourier=fourier, size=size)
-        return _by_arm(extrapolation(trained.layered, problems), trained, size)
+        mse = extrapolation(trained.layered, problems).one_step_mse / size**2
+        return {arm: _select(mse, trained, arm) for arm in trained.arms}
 
     others = {
         name: unseen_meshes(spec.evaluation, spec.seed, boundary=boundary, dtype=precision)
@@ -203,10 +196,6 @@ def _extrapolate(spec: recipe.Recipe, trained: Trained, held: Ensemble) -> Extra
         boundary={"random values": errors(at), **{name: errors(at, around=each) for name, each in others.items()}},
         stability_limit_over_fourier=(float(limit.min()), float(limit.max())),
     )
-
-
-def _by_arm(found: Extrapolation, trained: Trained, size: float) -> dict[str, tuple[float, ...]]:
-    return {arm: tuple(float(found.one_step_mse[k]) / size**2 for k in trained.of_arm(arm)) for arm in trained.arms}
 
 
 def summarise(spec: recipe.Recipe, measured: Measured) -> dict[str, ArmSummary]:

@@ -15,15 +15,14 @@ from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
 from fluxforge.certify.bounds._errors import step_errors
-from fluxforge.certify.time_order import measure_time_order
-from fluxforge.data._build import source
+from fluxforge.certify.order import measure_time_order
 from fluxforge.data._problem import Problem, exact_step
+from fluxforge.data._source import source
 from fluxforge.distil._constants import own_limit, read_constants
 from fluxforge.distil._objective import Objective
 from fluxforge.distil._stencil import geometry, power_law, stencil
 from fluxforge.errors import DiscoveryError
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.loss._loss import defect_of, mean_defect, norm_of, step_of
 from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._formula import (

@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import sympy as sp
+from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge._machine import environment
@@ -20,6 +21,7 @@ from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
 from fluxforge.pde._equation import BUILT_IN
+from fluxforge.pipeline._folder import command_of
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
@@ -52,24 +54,42 @@ class Judged:
         return proved and self.row.worst is not None and self.row.worst < 1.0
 
 
+@dataclass(frozen=True)
+class MeasuredForms:
+    """The closed forms that were refitted, judged, and the rows of CFL-superbee and of the network beside them."""
+
+    judged: tuple[Judged, ...]
+    others: tuple[LimiterRow, ...]
+
+    @property
+    def best(self) -> Judged:
+        """The accepted form of least error on fresh profiles; if none is accepted, that of least error."""
+        return min(self.judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+
+
 def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
-    """Train, distil, judge and certify a limiter."""
+    """From a recipe to the formula of a limiter with verdict and certificate, step by step."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train_limiter(spec, folder, tell)
     with add_seconds(seconds, "distil"):
         forms = distil_limiter(trained.weights, spec, folder, tell)
     with add_seconds(seconds, "measure"):
-        judged = _judge_forms(forms, spec, tell)
-        others = [
-            measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
-            measure_limiter(NETWORK, network_phi(trained.weights), spec.seed),
-        ]
-    best = min(judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+        measured = measure_forms(forms, trained, spec, tell)
     with add_seconds(seconds, "certify"):
-        scheme, certificate = certify_limiter(best, tell)
-    verdict, reasons = explain_verdict(judged, best)
-    found = LimiterResult(
+        scheme, certificate = certify_limiter(measured.best, tell)
+    described = describe_limiter(trained, forms, measured, spec)
+    result = structs.replace(described, certificate=certificate.to_document(), seconds=seconds)
+    return Outcome(result, scheme, certificate)
+
+
+def describe_limiter(
+    trained: TrainedLimiter, forms: Sequence[ClosedForm], measured: MeasuredForms, spec: recipe.Recipe
+) -> LimiterResult:
+    """The record of a run up to its verdict."""
+    best = measured.best
+    verdict, reasons = explain_verdict(measured.judged, best)
+    return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
         member=trained.member,
@@ -79,24 +99,25 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
         as_expected=verdict == spec.expect,
         reasons=reasons,
         formula=to_text(best.phi),
-        limiters=(*others, *(each.row for each in judged)),
+        limiters=(*measured.others, *(each.row for each in measured.judged)),
         families=tuple(map(_family_row, forms)),
         stuck=trained.stuck,
         shares=_shares(trained),
         findings=_findings(best),
-        certificate=certificate.to_document(),
-        seconds=seconds,
+        seconds={},
         environment=environment(),
     )
-    return Outcome(found, scheme, certificate)
 
 
-def report_limiter(outcome: Outcome[LimiterResult], _: RunFolder, into: Path) -> list[Path]:
+def report_limiter(outcome: Outcome[LimiterResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_limiter(outcome.result, into)
+    return write_limiter(outcome.result, into, command=command_of(folder))
 
 
-def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progress) -> list[Judged]:
+def measure_forms(
+    forms: Sequence[ClosedForm], trained: TrainedLimiter, spec: recipe.Recipe, tell: Progress
+) -> MeasuredForms:
+    """Measure the refitted forms, CFL-superbee and the network, and prove the bounds of the forms."""
     refitted = [form for form in forms if form.refitted is not None]
     judged = []
     for k, form in enumerate(refitted):
@@ -104,18 +125,13 @@ def _judge_forms(forms: Sequence[ClosedForm], spec: recipe.Recipe, tell: Progres
         phi = form.family.formula(form.refitted or ())
         region = limiter_region(phi)
         row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed)
-        row = LimiterRow(
-            name=row.name,
-            formula=to_text(phi),
-            continuous=form.family.continuous,
-            fresh=row.fresh,
-            fresh_error=row.fresh_error,
-            worst=row.worst,
-            jiang_shu=row.jiang_shu,
-            in_region=region.holds,
-        )
+        row = structs.replace(row, formula=to_text(phi), continuous=form.family.continuous, in_region=region.holds)
         judged.append(Judged(form, phi, region, row))
-    return judged
+    others = (
+        measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
+        measure_limiter(NETWORK, network_phi(trained.weights), spec.seed),
+    )
+    return MeasuredForms(tuple(judged), others)
 
 
 def formula_phi(phi: sp.Expr) -> Phi:

@@ -11,9 +11,10 @@ from jaxtyping import PRNGKeyArray
 from msgspec.structs import replace
 
 from fluxforge import recipe
-from fluxforge.data._build import hops_of, source, unseen_meshes, unseen_problems
+from fluxforge.data._ensemble import unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource, Problem, scale_step
+from fluxforge.data._source import hops_of, source
 from fluxforge.errors import TrainingError
 from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.loss._loss import data_loss

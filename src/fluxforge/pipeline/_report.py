@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from fluxforge import recipe
 from fluxforge._machine import environment
 from fluxforge._types import CellField, State
-from fluxforge.data._build import evaluation_meshes, source
+from fluxforge.data._ensemble import evaluation_meshes
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import Problem, exact_step
+from fluxforge.data._source import source
 from fluxforge.errors import FluxforgeError, InputError, InstabilityError
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import Network, cast
 from fluxforge.loss._loss import step_of
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._equation import HEAT
@@ -31,8 +31,7 @@ from fluxforge.pipeline._outcome import Outcome
 from fluxforge.pipeline._problems import evaluation_problems
 from fluxforge.report._discovery_page import write_discovery
 from fluxforge.run._folder import RunFolder
-from fluxforge.run.experiment import AblationResults
-from fluxforge.run.result import Constants, Discovery
+from fluxforge.run.result import AblationResults, Constants, Discovery
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._picture import comparison_figures
 from fluxforge.train._optimise import optimiser

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from fluxforge import recipe
 from fluxforge._arguments import check_path
-from fluxforge.data._build import source
 from fluxforge.data._model import model_of
+from fluxforge.data._source import source
 from fluxforge.errors import InputError
 from fluxforge.pipeline._folder import recipe_of
 from fluxforge.pipeline._outcome import Result, name_outputs, read_result

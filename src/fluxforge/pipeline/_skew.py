@@ -1,6 +1,7 @@
 """Discovery of a flux for skewed meshes: learn the coefficients, test consistency, choose what is free, validate."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
 from fluxforge._machine import environment
+from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.pipeline._folder import command_of
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
@@ -45,9 +47,51 @@ def report_skew(outcome: Outcome[SkewResult], folder: RunFolder, into: Path) -> 
     return write_skew(outcome.result, outcome.scheme, into, command=command_of(folder))
 
 
+@dataclass(frozen=True, eq=False)
+class TrainedSkew:
+    """The network of the coefficients, its consistency on unseen meshes, and the number of samples it was trained on.
+
+    `unseen` is the table of the coarsest unseen meshes.
+    """
+
+    network: Coefficients
+    consistency: Consistency
+    samples: int
+    unseen: FaceTable
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenFluxes:
+    """The fluxes chosen for the objectives, and what they do on held-out meshes; none if the data are inconsistent."""
+
+    trained: TrainedSkew
+    choice: Choice | None
+    laws: tuple[LawRow, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedFluxes:
+    """The scheme of the flux of least error with its certificate, and the schemes of all fluxes by file name."""
+
+    chosen: ChosenFluxes
+    scheme: Scheme | None
+    certificate: Certificate | None
+    others: Mapping[str, Scheme]
+    seconds: Mapping[str, float]
+
+
 def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[SkewResult]:
-    """From a recipe to the record of its run, and the certified scheme, if the data are those of a consistent flux."""
-    assert isinstance(spec.data, recipe.Skew)
+    """From a recipe to fluxes for skewed meshes with verdict and certificate, step by step."""
+    trained = train_skew(spec, folder, tell)
+    chosen = choose_fluxes(trained, spec, folder, tell)
+    certified = certify_fluxes(chosen, spec, tell)
+    return describe_fluxes(certified, spec)
+
+
+def train_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedSkew:
+    """Compute exact fluxes, train the network of the coefficients on them, and test its consistency."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "data"):
         tell("computing exact fluxes", 0, 1)
@@ -55,22 +99,41 @@ def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Out
         unseen = [_make(spec, cells=cells) for cells in CELLS]
     with add_seconds(seconds, "train"):
         network = _train(table, spec, folder.path, tell)
-    consistency = fit_limits(network, unseen)
-    choice = scheme = certificate = None
-    laws: tuple[LawRow, ...] = ()
-    others: dict[str, Scheme] = {}
-    if consistency.holds:
-        with add_seconds(seconds, "choose"):
-            choice = _choose(spec, folder, tell)
-        with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
-            laws = validate_laws(choice.laws, spec, folder, tell)
-    verdict, reasons = _judge(consistency, laws)
-    if choice is not None:
-        with add_seconds(seconds, "certify"):
-            scheme = choice.laws["error"].scheme(spec.name)
-            certificate = verify_scheme(scheme, tell)
-            others = {f"scheme-{name}.json": law.scheme(f"{spec.name}-{name}") for name, law in choice.laws.items()}
-    found = SkewResult(
+    return TrainedSkew(network, fit_limits(network, unseen), len(table), unseen[0], seconds)
+
+
+def choose_fluxes(trained: TrainedSkew, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> ChosenFluxes:
+    """Choose the free coefficient for each objective and validate the fluxes, if the network is consistent."""
+    seconds = dict(trained.seconds)
+    if not trained.consistency.holds:
+        return ChosenFluxes(trained, None, (), seconds)
+    with add_seconds(seconds, "choose"):
+        choice = _choose(spec, folder, tell)
+    with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
+        laws = validate_laws(choice.laws, spec, folder, tell)
+    return ChosenFluxes(trained, choice, laws, seconds)
+
+
+def certify_fluxes(chosen: ChosenFluxes, spec: recipe.Recipe, tell: Progress) -> CertifiedFluxes:
+    """Verify the scheme of the flux of least error, if there is one."""
+    seconds = dict(chosen.seconds)
+    if chosen.choice is None:
+        return CertifiedFluxes(chosen, None, None, {}, seconds)
+    laws = chosen.choice.laws
+    with add_seconds(seconds, "certify"):
+        scheme = laws["error"].scheme(spec.name)
+        certificate = verify_scheme(scheme, tell)
+        others = {f"scheme-{name}.json": law.scheme(f"{spec.name}-{name}") for name, law in laws.items()}
+    return CertifiedFluxes(chosen, scheme, certificate, others, seconds)
+
+
+def describe_fluxes(certified: CertifiedFluxes, spec: recipe.Recipe) -> Outcome[SkewResult]:
+    """The verdict on the fluxes, and the outcome of the run."""
+    assert isinstance(spec.data, recipe.Skew)
+    trained, choice, laws = certified.chosen.trained, certified.chosen.choice, certified.chosen.laws
+    scheme, certificate = certified.scheme, certified.certificate
+    verdict, reasons = _judge(trained.consistency, laws)
+    result = SkewResult(
         recipe=spec.name,
         seed=spec.seed,
         equation="heat",
@@ -78,20 +141,20 @@ def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Out
         expected=spec.expect,
         as_expected=verdict in ("recovered", spec.expect),
         reasons=reasons,
-        samples=len(table),
-        network_error=network.error(unseen[0]),
-        plain_error=_plain_error(unseen[0]),
-        consistency=_limit_rows(consistency),
+        samples=trained.samples,
+        network_error=trained.network.error(trained.unseen),
+        plain_error=_plain_error(trained.unseen),
+        consistency=_limit_rows(trained.consistency),
         laws=laws,
         trials=() if choice is None else _trial_rows(choice),
-        angles=_angle_rows(network, {} if choice is None else choice.laws),
+        angles=_angle_rows(trained.network, {} if choice is None else choice.laws),
         findings=() if scheme is None or certificate is None else (summarise(certificate, scheme), *_findings(laws)),
         certificate=None if certificate is None else certificate.to_document(),
-        seconds=seconds,
+        seconds=dict(certified.seconds),
         environment=environment(),
         conductivity=spec.data.conductivity,
     )
-    return Outcome(found, scheme, certificate, others, networks=(NETWORK,))
+    return Outcome(result, scheme, certificate, certified.others, networks=(NETWORK,))
 
 
 def _make(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:

@@ -1,28 +1,34 @@
 """Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
 
-from fluxforge.recipe._check import check, from_dict
-from fluxforge.recipe._data import FIELDS, Data, Experiment, Meshes, Pairs, Rows, Skew, TwoCells
 from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, exchange_law, self_contained, settings
 from fluxforge.recipe._fingerprint import fingerprint
 from fluxforge.recipe._memory import refuse_too_large, training_memory
-from fluxforge.recipe._override import assignments, override, to_toml_value
-from fluxforge.recipe._read import PRESETS, list_recipes, load, text
+from fluxforge.recipe._read import PRESETS, check, from_dict, list_recipes, load, override, text
 from fluxforge.recipe._recipe import (
+    FIELDS,
     Aggregate,
     Changes,
+    Data,
     Evaluation,
+    Experiment,
     Loss,
+    Meshes,
     Network,
+    Pairs,
     Polish,
     Recipe,
     Residual,
+    Rows,
     Search,
+    Skew,
     Sparsity,
     Supervised,
     Table,
     Training,
+    TwoCells,
 )
 from fluxforge.recipe._schema import to_dict
+from fluxforge.recipe._toml import assignments, to_toml_value
 
 __all__ = [
     "FIELDS",

@@ -1,52 +1,19 @@
-"""Recipes of documents, checked: combinations that no run can carry out are refused by the names of the fields."""
+"""Rules for combinations of fields: which no run can carry out, apart from those that depend on the equation.
+
+A rule takes a recipe and yields a Clash, the names of the fields and the reason, for every such combination.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from fluxforge.errors import RecipeError
-from fluxforge.recipe._check_kinds import (
-    Clash,
-    check_experiment,
-    check_flux_form,
-    check_resolved,
-    check_rows,
-    check_skew,
-)
-from fluxforge.recipe._data import Experiment, Meshes, Pairs, Rows, Skew
-from fluxforge.recipe._equation import HEAT, equation_of, equation_problem, law_problem
-from fluxforge.recipe._messages import Place, describe_value, escape_unprintable, join_words, shorten
-from fluxforge.recipe._recipe import Recipe, Residual
-from fluxforge.recipe._schema import from_table, to_dict
+from fluxforge.recipe._messages import Clash, shorten
+from fluxforge.recipe._recipe import HEAT, Experiment, Meshes, Network, Pairs, Recipe, Residual, Rows, Skew
 
 _ARM = re.compile(r"[a-z0-9-]+")
 
 
-def check(recipe: Recipe, where: str | None = None) -> None:
-    """Refuse a recipe that is out of the schema's ranges, or whose fields contradict each other.
-
-    `where` opens the message; by default it is the recipe's name. Recipes that were read have passed already.
-    """
-    where = f"recipe {describe_value(recipe.name)}" if where is None else where
-    refuse_clashes(from_table(to_dict(recipe), where), where)
-
-
-def from_dict(document: object, where: str) -> Recipe:
-    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
-    recipe = from_table(document, where)
-    refuse_clashes(recipe, where)
-    return recipe
-
-
-def refuse_clashes(recipe: Recipe, where: str) -> None:
-    """Refuse a recipe whose fields contradict each other; the first clash is the message."""
-    for rule in _RULES:
-        for fields, why in rule(recipe):
-            if len(fields) == 1:
-                raise Place(where, fields[0]).refuse(why)
-            raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
-
-
-def _check_loss(recipe: Recipe) -> Iterator[Clash]:
+def check_loss(recipe: Recipe) -> Iterator[Clash]:
+    """A loss has at least one term with a weight above 0."""
     terms = {"supervised": recipe.loss.supervised, "residual": recipe.loss.residual}
     weights = {name: term.weight for name, term in terms.items() if term is not None}
     if not weights:
@@ -58,14 +25,16 @@ def _check_loss(recipe: Recipe) -> Iterator[Clash]:
         )
 
 
-def _check_hermite(recipe: Recipe) -> Iterator[Clash]:
+def check_hermite(recipe: Recipe) -> Iterator[Clash]:
+    """The Hermite residual has no theta."""
     residual, usual = recipe.loss.residual, Residual().theta
     if residual is not None and residual.kind == "hermite" and residual.theta != usual:
         why = f"the hermite residual has no theta; leave it out, or choose kind 'theta' for theta = {residual.theta}"
         yield ("loss.residual.kind", "loss.residual.theta"), why
 
 
-def _check_second_hop(recipe: Recipe) -> Iterator[Clash]:
+def check_second_hop(recipe: Recipe) -> Iterator[Clash]:
+    """Two-hop messages need meshes, and rings need two-hop messages."""
     network, ring = recipe.network, recipe.network.two_hop == "ring"
     if not isinstance(recipe.data, Meshes) and (network.hops == 2 or ring):
         field = "network.hops" if network.hops == 2 else "network.two_hop"
@@ -74,36 +43,16 @@ def _check_second_hop(recipe: Recipe) -> Iterator[Clash]:
         yield ("network.two_hop", "network.hops"), "a ring is read by two-hop messages only; set hops = 2"
 
 
-def _check_features(recipe: Recipe) -> Iterator[Clash]:
+def check_features(recipe: Recipe) -> Iterator[Clash]:
+    """Only primitive features are defined over two hops."""
     if recipe.network.features != "primitive" and recipe.network.hops == 2:
         name = recipe.network.features
         why = f"the {name} features hold one-hop fluxes only; choose features = 'primitive', or hops = 1"
         yield ("network.features", "network.hops"), why
 
 
-def _check_invariants(recipe: Recipe) -> Iterator[Clash]:
-    given = recipe.network.invariants
-    if not given:
-        return
-    # Imported here, with SymPy: few recipes need it.
-    from fluxforge.scheme._scheme import INVARIANTS, invariant_names
-    from fluxforge.scheme.reference import CORRECTION
-
-    if CORRECTION in given and not isinstance(recipe.data, Meshes):
-        why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
-        yield ("network.invariants", "data.kind"), why
-    of_faces = set(given) - {*INVARIANTS, CORRECTION}
-    if of_faces and recipe.network.hops == 2:
-        yield ("network.invariants", "network.hops"), f"data have {min(of_faces)} over one hop only; set hops = 1"
-    known = (*invariant_names(equation_of(recipe)), CORRECTION)
-    for k, name in enumerate(given):
-        if name not in known:
-            yield (f"network.invariants[{k}]",), f"expected {join_words(known)}, got {describe_value(name)}"
-        if name in given[:k]:
-            yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
-
-
-def _check_ranges(recipe: Recipe) -> Iterator[Clash]:
+def check_ranges(recipe: Recipe) -> Iterator[Clash]:
+    """The lower end of a range is not above its upper end."""
     data, ranges = recipe.data, {}
     if isinstance(data, Pairs):
         ranges = {"time_step": data.time_step, "size": data.size}
@@ -117,7 +66,8 @@ def _check_ranges(recipe: Recipe) -> Iterator[Clash]:
             yield (f"data.{name}[0]", f"data.{name}[1]"), f"the range runs from {low} down to {high}; swap them"
 
 
-def _check_schedule(recipe: Recipe) -> Iterator[Clash]:
+def check_schedule(recipe: Recipe) -> Iterator[Clash]:
+    """The decay of the learning rate begins after its warm-up."""
     training = recipe.training
     # A decay from 0 begins wherever the warm-up ends.
     if training.schedule != "constant" and 0 < training.decay_from < training.warm_up:
@@ -125,7 +75,8 @@ def _check_schedule(recipe: Recipe) -> Iterator[Clash]:
         yield ("training.decay_from", "training.warm_up"), why
 
 
-def _check_arms(recipe: Recipe) -> Iterator[Clash]:
+def check_arms(recipe: Recipe) -> Iterator[Clash]:
+    """Names of arms are plain, and recipes with arms have no search."""
     for name in recipe.arms:
         if _ARM.fullmatch(name) is None:
             yield (f"arms.{shorten(name)}",), "an arm's name is made of the characters a-z, 0-9 and -"
@@ -133,14 +84,16 @@ def _check_arms(recipe: Recipe) -> Iterator[Clash]:
         yield ("arms", "search"), "formulas are looked for in one family of networks; remove one of the two"
 
 
-def _check_components(recipe: Recipe) -> Iterator[Clash]:
+def check_components(recipe: Recipe) -> Iterator[Clash]:
+    """Formulas are searched for messages of one component."""
     search = recipe.search
     if search is not None and search.route == "modules" and recipe.network.message_width > 1:
         why = "each component of a message would be a formula of its own; set message_width = 1, or route = 'stencil'"
         yield ("network.message_width", "search.route"), why
 
 
-def _check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
+def check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
+    """A stencil is read off networks that were trained on a residual alone, on meshes."""
     search, loss = recipe.search, recipe.loss
     if search is None or search.route != "stencil":
         return
@@ -157,7 +110,8 @@ def _check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "network.layers", "network.hops"), why
 
 
-def _check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
+def check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
+    """Recipes with mesh files have no settings for generated meshes."""
     data, generated = recipe.data, Meshes()
     if not isinstance(data, Meshes) or data.files is None:
         return
@@ -168,75 +122,99 @@ def _check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
             yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
 
 
-def _check_answers(recipe: Recipe) -> Iterator[Clash]:
-    """The law and the noise are of the answers that a supervised loss compares with."""
-    data, loss = recipe.data, recipe.loss
-    if isinstance(data, Experiment | Rows | Skew):
-        return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
-    given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
-    for name in given:
-        if loss.residual is not None:
-            why = (
-                f"a residual has the law of {_equation_name(recipe)} built in"
-                if name == "law"
-                else "a residual compares with no answers"
-            )
-            yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
-    if "law" in given and (problem := law_problem(recipe)) is not None:
-        yield ("data.law",), problem
-
-
-def _check_equation(recipe: Recipe) -> Iterator[Clash]:
-    """What an equation of one's own may not be combined with."""
-    if isinstance(recipe.data, Experiment | Rows):
-        return  # parameters are drawn, so that none need have a value
-    if (problem := equation_problem(recipe)) is not None:
-        yield (problem[0],), problem[1]
-    if recipe.equation == HEAT:
+def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
+    """A network in the form of a flux has no use for what describes the paper's, and the other way round."""
+    network, usual = recipe.network, Network()
+    if network.form == "free":
+        if network.integrator != usual.integrator:
+            yield ("network.integrator", "network.form"), "only networks of form 'flux' start as an integrator"
+        if network.order != usual.order:
+            yield ("network.order", "network.form"), "only networks of form 'flux' have an order by construction"
+        if network.free_last:
+            yield ("network.free_last", "network.form"), "only networks of form 'flux' have coefficients to free"
+        if recipe.search is not None and recipe.search.route == "coefficients":
+            yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
         return
-    if recipe.network.features == "simplified":
-        why = "the simplified features hold the flux of heat; choose features = 'primitive'"
-        yield ("equation", "network.features"), why
-    if recipe.network.features == "dimensionless":
-        # Imported here, with SymPy: few recipes need it.
-        from fluxforge.scheme._weighted import refuse_flux_form
-
-        if (refusal := refuse_flux_form(equation_of(recipe))) is not None:
-            yield ("equation", "network.features"), refusal.replace("the form 'flux' is", "dimensionless features need")
-    if recipe.search is not None and recipe.search.route == "stencil" and not _only_diffuses(recipe):
-        why = "a stencil is read as a linear flux repeated, without transport or reaction; choose route = 'modules'"
-        yield ("equation", "search.route"), why
-
-
-def _equation_name(recipe: Recipe) -> str:
-    return recipe.equation if isinstance(recipe.equation, str) else str(recipe.equation.get("name"))
-
-
-def _only_diffuses(recipe: Recipe) -> bool:
-    """Whether the equation is ∂u/∂t = ∇·(K∇u) + S with one number K."""
-    equation = equation_of(recipe)
-    plain = equation.two_point is None and equation.diffusion_tensor is None and equation.capacity == 1
-    constant = all(p.where == "constant" for p in equation.parameters)
-    return plain and constant and equation.only_diffuses and equation.linear
+    if network.free_last and network.order == 2:
+        yield ("network.free_last", "network.order"), "a free last coefficient is of no order; set order = 1"
+    own = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
+    for name in (name for name in Network.__struct_fields__ if name not in own):
+        if getattr(network, name) != getattr(usual, name):
+            yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"
+    if network.layers < 2:
+        yield (
+            ("network.layers", "network.form"),
+            "the first stage has no coefficients to learn; set layers to 2 or more",
+        )
+    if network.depth < 2:
+        yield ("network.depth", "network.form"), "coefficients are no linear function; set depth to 2 or more"
+    if recipe.search is not None and recipe.search.route != "coefficients":
+        yield (
+            ("search.route", "network.form"),
+            "what is learned are coefficients of faces; choose route = 'coefficients'",
+        )
+    if recipe.arms:
+        yield ("arms", "network.form"), "arms compare the paper's networks; remove them"
 
 
-_RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
-    _check_equation,
-    _check_loss,
-    _check_hermite,
-    _check_second_hop,
-    _check_features,
-    _check_invariants,
-    _check_ranges,
-    _check_schedule,
-    _check_arms,
-    _check_components,
-    _check_stencil_route,
-    _check_mesh_files,
-    check_flux_form,
-    check_resolved,
-    _check_answers,
-    check_experiment,
-    check_rows,
-    check_skew,
-)
+def check_resolved(recipe: Recipe) -> Iterator[Clash]:
+    """Answers by brute force are compared with by a supervised loss, and are those of the equation."""
+    data = recipe.data
+    if not isinstance(data, Meshes) or data.target == "step":
+        return
+    if recipe.loss.supervised is None or recipe.loss.residual is not None:
+        yield ("data.target", "loss"), "resolved answers are for a supervised loss alone"
+    if data.target == "refined" and data.noise > 0:
+        yield ("data.target", "data.noise"), "refined answers are computed once, without noise; remove it"
+    if data.law is not None:
+        yield ("data.target", "data.law"), "what is resolved is the equation itself; remove the law"
+
+
+def check_experiment(recipe: Recipe) -> Iterator[Clash]:
+    """Experiments are answered by one network of a flux, whose formula is searched."""
+    if recipe.textbook is not None and not isinstance(recipe.data, Experiment):
+        yield ("textbook", "data.kind"), "only fluxes are compared with a textbook; choose data of kind 'experiment'"
+    if not isinstance(recipe.data, Experiment):
+        return
+    if recipe.loss.residual is not None:
+        yield ("loss.residual", "data.kind"), "measured fluxes have no residual; choose [loss.supervised] alone"
+    if recipe.arms or recipe.search is None:
+        yield ("search", "data.kind"), "an experiment ends in a formula; add a section [search], without arms"
+    if recipe.search is not None and recipe.search.route != "modules":
+        yield ("search.route", "data.kind"), "an experiment has one flux and no stencil; choose route = 'modules'"
+
+
+def check_rows(recipe: Recipe) -> Iterator[Clash]:
+    """Rows of cells train a limiter of linear transport, whose closed forms are fitted."""
+    families = recipe.search is not None and recipe.search.route == "families"
+    if families != isinstance(recipe.data, Rows):
+        yield ("search.route", "data.kind"), "families of limiters belong to rows of cells: choose both, or neither"
+    if not isinstance(recipe.data, Rows):
+        return
+    if recipe.data.law is not None:
+        yield ("data.law", "data.kind"), "rows are compared with exact averages; remove 'law'"
+    if recipe.equation != "advection":
+        yield ("equation", "data.kind"), "rows of cells are of linear transport; set equation = 'advection'"
+    own = {"depth", "width"}
+    for name in (name for name in Network.__struct_fields__ if name not in own):
+        if getattr(recipe.network, name) != getattr(Network(), name):
+            yield (f"network.{name}", "data.kind"), f"a limiter is one MLP and has no '{name}'; remove it"
+    if recipe.arms or recipe.loss.residual is not None:
+        field = "arms" if recipe.arms else "loss.residual"
+        yield (field, "data.kind"), f"rows have exact averages to compare with; remove '{field}'"
+
+
+def check_skew(recipe: Recipe) -> Iterator[Clash]:
+    """Fluxes of skewed meshes are those of heat, and end in a choice of one coefficient."""
+    if not isinstance(recipe.data, Skew):
+        return
+    if recipe.equation != HEAT or recipe.parameters or recipe.diffusivity is not None:
+        yield ("equation", "data.kind"), "fluxes of skewed meshes are those of heat with α = 1; leave the equation out"
+    if recipe.loss.supervised is None or recipe.loss.residual is not None:
+        yield ("loss", "data.kind"), "exact fluxes have no residual; choose [loss.supervised] alone"
+    if recipe.arms or recipe.search is None:
+        yield ("search", "data.kind"), "the free coefficient is searched; add a section [search], without arms"
+    if recipe.search is not None and recipe.search.route != "modules":
+        yield ("search.route", "data.kind"), "coefficients of faces are no stencil; choose route = 'modules'"
+    if recipe.seeds > 1:
+        yield ("seeds", "data.kind"), "one network is trained on the fluxes; set seeds = 1"

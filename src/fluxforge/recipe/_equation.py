@@ -1,26 +1,26 @@
-"""The equation of a recipe, the values of its parameters, its exchange law, and the mesh files that it names."""
+"""The equation of a recipe, the values of its parameters, its exchange law, and the rules that depend on them."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
 from fluxforge.errors import EquationError, ExpressionError
-from fluxforge.recipe._data import LARGEST_PARAMETER, Data, Meshes
-from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._messages import Clash, Place, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._recipe import HEAT, LARGEST_PARAMETER, Data, Experiment, Meshes, Recipe, Rows, Skew
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from fluxforge.pde._equation import Equation
     from fluxforge.pde._parameter import Parameter
 
 Value: TypeAlias = float | tuple[Any, ...]
 """A parameter's value: a number, the components of a vector, or the rows of a tensor; the same everywhere."""
 
-HEAT = "heat"
 # Data are made in the plane.
 DIMENSION = 2
 
@@ -114,11 +114,6 @@ def _to_tuples(given: Any, size: tuple[int, ...]) -> Value | None:
     parts = [_to_tuples(each, size[1:]) for each in given]
     return None if any(part is None for part in parts) else tuple(parts)
 
-
-if TYPE_CHECKING:
-    import sympy as sp
-
-    from fluxforge.pde._equation import Equation
 
 # How many random edges a law is tried on before it is accepted.
 _TRIALS = 256
@@ -234,16 +229,87 @@ def mesh_files(recipe: Recipe) -> tuple[str, ...]:
     return (recipe.data.files or ()) if isinstance(recipe.data, Meshes) else ()
 
 
-def locate_mesh_files(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
-    """The same recipe with its mesh files as absolute paths; a file that is not there is refused by name."""
-    if not isinstance(recipe.data, Meshes) or not recipe.data.files:
-        return recipe
-    files = tuple(_locate_file(file, folder, where) for file in recipe.data.files)
-    return replace(recipe, data=replace(recipe.data, files=files))
+def check_flux_equation(recipe: Recipe) -> Iterator[Clash]:
+    """Rule: the equation of a network in the form of a flux has a linear flux and parameters with units."""
+    if recipe.network.form == "free" or recipe.equation == HEAT:
+        return
+    # Imported here, with SymPy: few recipes need it.
+    from fluxforge.scheme._weighted import refuse_flux_form
+
+    if (why := refuse_flux_form(equation_of(recipe))) is not None:
+        yield ("equation", "network.form"), why
 
 
-def _locate_file(file: str, folder: str | os.PathLike[str], where: str) -> str:
-    path = os.path.abspath(os.path.join(folder, file))
-    if not os.path.isfile(path):
-        raise Place(where, "data.files").refuse(f"there is no mesh file '{escape_unprintable(path)}'")
-    return path
+def check_invariants(recipe: Recipe) -> Iterator[Clash]:
+    """Rule: invariants are those of the equation, and available in the data."""
+    given = recipe.network.invariants
+    if not given:
+        return
+    # Imported here, with SymPy: few recipes need it.
+    from fluxforge.scheme._scheme import INVARIANTS, invariant_names
+    from fluxforge.scheme.reference import CORRECTION
+
+    if CORRECTION in given and not isinstance(recipe.data, Meshes):
+        why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
+        yield ("network.invariants", "data.kind"), why
+    of_faces = set(given) - {*INVARIANTS, CORRECTION}
+    if of_faces and recipe.network.hops == 2:
+        yield ("network.invariants", "network.hops"), f"data have {min(of_faces)} over one hop only; set hops = 1"
+    known = (*invariant_names(equation_of(recipe)), CORRECTION)
+    for k, name in enumerate(given):
+        if name not in known:
+            yield (f"network.invariants[{k}]",), f"expected {join_words(known)}, got {describe_value(name)}"
+        if name in given[:k]:
+            yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
+
+
+def check_answers(recipe: Recipe) -> Iterator[Clash]:
+    """Rule: the law and the noise are of the answers that a supervised loss compares with."""
+    data, loss = recipe.data, recipe.loss
+    if isinstance(data, Experiment | Rows | Skew):
+        return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
+    given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
+    for name in given:
+        if loss.residual is not None:
+            why = (
+                f"a residual has the law of {_equation_name(recipe)} built in"
+                if name == "law"
+                else "a residual compares with no answers"
+            )
+            yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
+    if "law" in given and (problem := law_problem(recipe)) is not None:
+        yield ("data.law",), problem
+
+
+def check_equation(recipe: Recipe) -> Iterator[Clash]:
+    """Rule: what an equation of one's own may not be combined with."""
+    if isinstance(recipe.data, Experiment | Rows):
+        return  # parameters are drawn, so that none need have a value
+    if (problem := equation_problem(recipe)) is not None:
+        yield (problem[0],), problem[1]
+    if recipe.equation == HEAT:
+        return
+    if recipe.network.features == "simplified":
+        why = "the simplified features hold the flux of heat; choose features = 'primitive'"
+        yield ("equation", "network.features"), why
+    if recipe.network.features == "dimensionless":
+        # Imported here, with SymPy: few recipes need it.
+        from fluxforge.scheme._weighted import refuse_flux_form
+
+        if (refusal := refuse_flux_form(equation_of(recipe))) is not None:
+            yield ("equation", "network.features"), refusal.replace("the form 'flux' is", "dimensionless features need")
+    if recipe.search is not None and recipe.search.route == "stencil" and not _only_diffuses(recipe):
+        why = "a stencil is read as a linear flux repeated, without transport or reaction; choose route = 'modules'"
+        yield ("equation", "search.route"), why
+
+
+def _equation_name(recipe: Recipe) -> str:
+    return recipe.equation if isinstance(recipe.equation, str) else str(recipe.equation.get("name"))
+
+
+def _only_diffuses(recipe: Recipe) -> bool:
+    """Whether the equation is ∂u/∂t = ∇·(K∇u) + S with one number K."""
+    equation = equation_of(recipe)
+    plain = equation.two_point is None and equation.diffusion_tensor is None and equation.capacity == 1
+    constant = all(p.where == "constant" for p in equation.parameters)
+    return plain and constant and equation.only_diffuses and equation.linear

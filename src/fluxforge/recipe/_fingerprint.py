@@ -4,11 +4,10 @@ import hashlib
 import json
 
 from fluxforge._files import open_regular
-from fluxforge.recipe._check import from_dict
-from fluxforge.recipe._equation import HEAT, diffusivity_of, mesh_files
+from fluxforge.recipe._equation import diffusivity_of, mesh_files
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
-from fluxforge.recipe._recipe import Recipe, Table
-from fluxforge.recipe._schema import to_dict
+from fluxforge.recipe._recipe import HEAT, Recipe, Table
+from fluxforge.recipe._schema import from_table, to_dict
 
 # Fields that do not influence what is trained.
 _UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
@@ -37,7 +36,7 @@ def fingerprint(recipe: Recipe) -> str:
     """
     where = f"recipe {describe_value(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.
-    plain = to_dict(from_dict(to_dict(recipe), where))
+    plain = to_dict(from_table(to_dict(recipe), where))
     for field in _UNDECISIVE:
         plain.pop(field, None)
     del plain["training"]["checkpoint_every"]

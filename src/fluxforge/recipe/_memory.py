@@ -13,8 +13,7 @@ Meshes are on the device with the geometry of every slot. k, counted from what X
 import os
 
 from fluxforge.errors import InputError
-from fluxforge.recipe._data import Meshes
-from fluxforge.recipe._recipe import Recipe
+from fluxforge.recipe._recipe import Meshes, Recipe
 
 # Numbers kept for each unit: a gate has two linear layers, an activation and a product. Between the two counts above.
 _PER_UNIT = {"gated": 7.0, "relu": 1.2}

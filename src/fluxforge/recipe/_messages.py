@@ -106,3 +106,7 @@ def finite(value: object) -> float | None:
         return None
     # Adding zero makes −0 the same recipe as 0.
     return number + 0.0 if math.isfinite(number) else None
+
+
+# The fields that clash, and why.
+Clash = tuple[tuple[str, ...], str]

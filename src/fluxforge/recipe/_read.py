@@ -1,22 +1,72 @@
-"""Recipes by name or by file."""
+"""Recipes from names, files, documents and changes of other recipes, checked by schema and rules."""
 
 import os
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check import from_dict
-from fluxforge.recipe._equation import locate_mesh_files, with_equation_inside
-from fluxforge.recipe._messages import closest, describe_value, escape_unprintable, join_words
-from fluxforge.recipe._override import override, rewrite_text
-from fluxforge.recipe._recipe import Changes, Recipe, Table
+from fluxforge.recipe._check import (
+    check_arms,
+    check_components,
+    check_experiment,
+    check_features,
+    check_flux_form,
+    check_hermite,
+    check_loss,
+    check_mesh_files,
+    check_ranges,
+    check_resolved,
+    check_rows,
+    check_schedule,
+    check_second_hop,
+    check_skew,
+    check_stencil_route,
+)
+from fluxforge.recipe._equation import (
+    check_answers,
+    check_equation,
+    check_flux_equation,
+    check_invariants,
+    mesh_files,
+    with_equation_inside,
+)
+from fluxforge.recipe._messages import Clash, Place, closest, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._recipe import Changes, Meshes, Recipe, Table
+from fluxforge.recipe._schema import from_table, to_dict
+from fluxforge.recipe._toml import set_fields, to_toml
 
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000
 _SHIPPED = resources.files("fluxforge.recipe") / "shipped"
+
+
+_RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
+    check_equation,
+    check_loss,
+    check_hermite,
+    check_second_hop,
+    check_features,
+    check_invariants,
+    check_ranges,
+    check_schedule,
+    check_arms,
+    check_components,
+    check_stencil_route,
+    check_mesh_files,
+    check_flux_form,
+    check_flux_equation,
+    check_resolved,
+    check_answers,
+    check_experiment,
+    check_rows,
+    check_skew,
+)
 
 
 def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe:
@@ -41,13 +91,15 @@ def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: 
     content = file.read_text(encoding="utf-8-sig")
     if not changes:
         return content
+    changed, wanted = set_fields(content, changes), override(unchanged, changes)
     folder = file.parent if isinstance(file, Path) else ""
-
-    def read(changed: str) -> Recipe:
+    try:
         table = with_equation_inside(_parse(changed.encode(), "the changed text"), folder, file.name)
-        return locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
-
-    return rewrite_text(content, changes, override(unchanged, changes), read)
+        found = locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
+    except RecipeError:
+        found = None
+    # A text whose layout `set_fields` does not follow is replaced by the recipe in full, without comments.
+    return changed if found == wanted else to_toml(to_dict(wanted))
 
 
 def list_recipes() -> dict[str, str]:
@@ -113,3 +165,86 @@ def _parse(content: bytes, where: str) -> Table:
 
 def _show_source(source: str | os.PathLike[str]) -> str:
     return escape_unprintable(str(source))
+
+
+def check(recipe: Recipe, where: str | None = None) -> None:
+    """Refuse a recipe that is out of the schema's ranges, or whose fields contradict each other.
+
+    `where` opens the message; by default it is the recipe's name. Recipes that were read have passed already.
+    """
+    where = f"recipe {describe_value(recipe.name)}" if where is None else where
+    refuse_clashes(from_table(to_dict(recipe), where), where)
+
+
+def from_dict(document: object, where: str) -> Recipe:
+    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
+    recipe = from_table(document, where)
+    refuse_clashes(recipe, where)
+    return recipe
+
+
+def refuse_clashes(recipe: Recipe, where: str) -> None:
+    """Refuse a recipe whose fields contradict each other; the first clash is the message."""
+    for rule in _RULES:
+        for fields, why in rule(recipe):
+            if len(fields) == 1:
+                raise Place(where, fields[0]).refuse(why)
+            raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
+
+
+# Shipped recipes that have a section which others lack.
+HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
+
+
+def override(recipe: Recipe, assignments: Changes, where: str = "command line") -> Recipe:
+    """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
+
+    A whole section may be given as a table. Mesh files and an equation's file are relative to the working folder.
+    """
+    document = to_dict(recipe)
+    for field, value in assignments.items():
+        _assign(document, field, value, where)
+    changed = from_dict(with_equation_inside(document, "", where), where)
+    return changed if mesh_files(changed) == mesh_files(recipe) else locate_mesh_files(changed, "", where)
+
+
+def _assign(document: Table, field: str, value: object, where: str) -> None:
+    *sections, last = field.split(".")
+    table = document
+    for depth, name in enumerate(sections, start=1):
+        table[name] = _section(table, name, Place(where).at(field), ".".join(sections[:depth]))
+        table = table[name]
+    if field == "data.kind" and table.get("kind", value) != value:
+        old = describe_value(table["kind"])
+        raise Place(where, field).refuse(
+            f"stays {old}, since other data have other fields; write a recipe file for them"
+        )
+    table[last] = value
+
+
+def _section(table: Table, name: str, place: Place, section: str) -> Table:
+    """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
+    inner = table.get(name, {})
+    if inner is None:
+        instead = f"; {HAVING[section]}" if section in HAVING else ""
+        raise place.refuse(
+            f"the recipe has no section [{section}]; set all of it as a table, or write a recipe file{instead}"
+        )
+    if not isinstance(inner, Mapping):
+        raise place.refuse(f"'{Place('').at(section).field}' has no fields")
+    return dict(inner)
+
+
+def locate_mesh_files(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
+    """The same recipe with its mesh files as absolute paths; a file that is not there is refused by name."""
+    if not isinstance(recipe.data, Meshes) or not recipe.data.files:
+        return recipe
+    files = tuple(_locate_file(file, folder, where) for file in recipe.data.files)
+    return replace(recipe, data=replace(recipe.data, files=files))
+
+
+def _locate_file(file: str, folder: str | os.PathLike[str], where: str) -> str:
+    path = os.path.abspath(os.path.join(folder, file))
+    if not os.path.isfile(path):
+        raise Place(where, "data.files").refuse(f"there is no mesh file '{escape_unprintable(path)}'")
+    return path

@@ -1,14 +1,26 @@
 """The report of a network in the form of a flux: errors on unseen meshes, and its coefficients with their formulas."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures, typeset
+from fluxforge.report._page import (
+    COLOURS,
+    MARKERS,
+    embed_figure,
+    legend_below,
+    page,
+    panels,
+    plot_formula,
+    save_figures,
+    typeset,
+)
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
 
+FIELDS = {"smooth": "smooth field", "noise": "white noise"}
 METHODS = {
     "midpoint": "the integrator itself",
     "constants": "best fixed coefficients",
@@ -17,9 +29,9 @@ METHODS = {
 }
 
 
-def carry_figure(result: CarryResult) -> Figure:
-    """Error of one step against the number of cells, a panel per kind of field."""
-    fields = list(dict.fromkeys(row.field for row in result.carry))
+def carry_figure(result: CarryResult, fields: Sequence[str] = ()) -> Figure:
+    """Error of one step against the number of cells, a panel per kind of field: of all kinds unless some are given."""
+    fields = fields or list(dict.fromkeys(row.field for row in result.carry))
     figure, axes = panels(len(fields))
     for panel, field in zip(axes, fields, strict=True):
         rows = [row for row in result.carry if row.field == field]
@@ -27,13 +39,8 @@ def carry_figure(result: CarryResult) -> Figure:
             points = [(row.cells, getattr(row, name)) for row in rows if getattr(row, name) is not None]
             if points:
                 panel.loglog(*zip(*points, strict=True), color=colour, marker=marker, ms=4, label=words)
-        panel.set(
-            xlabel="cells",
-            ylabel="error of one step / its change",
-            title="smooth field" if field == "smooth" else "white noise",
-        )
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+        panel.set(xlabel="cells", ylabel="error of one step / its change", title=FIELDS.get(field, field))
+    legend_below(figure, axes[0], columns=2 if len(fields) == 1 else 4)
     return figure
 
 
@@ -47,9 +54,8 @@ def coefficients_figure(result: CarryResult) -> Figure | None:
         if points.formula:
             drawn = sorted(zip(points.total, points.formula, strict=True))
             panel.semilogx(*zip(*drawn, strict=True), "x", color=COLOURS[1], ms=3, label="formula")
-        panel.set(xlabel="Fo_P + Fo_N", ylabel=name)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+        panel.set(xlabel=r"$\mathrm{Fo}_P + \mathrm{Fo}_N$", ylabel=plot_formula(name) or name)
+    legend_below(figure, axes[0])
     return figure
 
 
@@ -59,19 +65,24 @@ def write_carry(result: CarryResult, scheme: Scheme | None, folder: Path, *, com
     learned = coefficients_figure(result)
     if learned is not None:
         figures["coefficients"] = learned
-    caption = (
-        f"Error of one step at {result.carry[0].fourier:g} Fourier steps on meshes that training did not see, relative "
-        "to the change of the step, against the same mesh resolved in time."
-    )
+    fields = dict.fromkeys(row.field for row in result.carry)
     text = page(
         "carry.html",
         result=result,
         methods=METHODS,
         typeset=None if scheme is None else typeset(scheme),
-        figure=embed_figure(figures["carry"], "carry", caption),
+        errors=[
+            embed_figure(carry_figure(result, [field]), f"carry-{field}", "", alt=f"Error of one step: {field}")
+            for field in fields
+        ],
         learned=None
         if learned is None
-        else embed_figure(learned, "coefficients", "Coefficients of faces of an unseen mesh over the trained steps."),
+        else embed_figure(
+            learned,
+            "coefficients",
+            "Coefficients of faces of an unseen mesh over the trained steps.",
+            look="narrow" if len(learned.axes) == 1 else "",
+        ),
         command=command,
     )
     write_text(folder / "report.html", text)

@@ -8,7 +8,7 @@ from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.report._certificate_page import formula_lines, shown_lines
-from fluxforge.report._page import page, typeset, typeset_text
+from fluxforge.report._page import page, typeset, typeset_equation
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
@@ -18,9 +18,10 @@ _SENTENCES = {
     "refused": "No formula of the flux was accepted.",
 }
 _COMMANDS = (
-    ("Run it on a mesh", "fluxforge simulate RUN --mesh plate.msh"),
-    ("Certify it in full", "fluxforge verify RUN"),
-    ("Write it as C", "fluxforge export RUN --to c"),
+    ("Make a mesh", "fluxforge mesh square --cells 2000 -o mesh.msh"),
+    ("Run the scheme on it", "fluxforge simulate scheme.json --mesh mesh.msh --initial 'x*y' -o simulation"),
+    ("Verify it in full, on larger meshes", "fluxforge verify scheme.json -o certificate"),
+    ("Export it as C", "fluxforge export scheme.json --to c -o scheme.c"),
 )
 
 
@@ -69,4 +70,4 @@ def experiment_page(
 
 
 def _math(before: str, text: str | None) -> Markup | str:
-    return "" if text is None else typeset_text(before + text)
+    return "" if text is None else typeset_equation(before + text)

@@ -9,9 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from latex2mathml.converter import convert
 from markupsafe import Markup
@@ -77,6 +79,12 @@ def page(template: str, **content: Any) -> str:
     environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
+
+
+def legend_below(figure: Figure, panel: Axes, columns: int | None = None) -> None:
+    """One legend for all panels, below them: that of one of the panels, in one row unless columns are given."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), fontsize=8)
 
 
 def terms(metrics: Sequence[Metric]) -> list[str]:
@@ -176,7 +184,9 @@ def typeset_text(formula: str, *, digits: int = 5, sum_of: str = "") -> Markup:
 
 def typeset_equation(equation: str) -> Markup:
     """An equation with a long sum, inline: a math element per summand, since browsers break no line within one."""
-    first, *rest = re.split(r" (?=[+-] (?![^()]*\)))", equation)
+    depth = np.cumsum([(letter == "(") - (letter == ")") for letter in equation])
+    cuts = [k for k in range(len(equation)) if depth[k] == 0 and equation[k : k + 3] in (" + ", " - ")]
+    first, *rest = (equation[a:b].strip() for a, b in pairwise((0, *cuts, len(equation))))
     return Markup(" ").join((typeset_text(first), *(inline_math(each[0]) + typeset_text(each[2:]) for each in rest)))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -27,7 +27,9 @@ from fluxforge._files import (
     write_document,
 )
 from fluxforge.errors import DocumentError, FluxforgeError, InputError
-from fluxforge.run._record import Document
+
+# What a JSON document or a line of metrics holds: plain JSON values by name.
+Content: TypeAlias = Mapping[str, Any]
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def write_record(path: Path, kind: str, content: Document) -> None:
+def write_record(path: Path, kind: str, content: Content) -> None:
     """Write a JSON document of version 1 atomically and sync it to disk.
 
     Raises InputError if the content is not plain JSON.
@@ -154,7 +156,7 @@ class Metrics:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, record: Document) -> None:
+    def append(self, record: Content) -> None:
         """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
         line = self._line(record)
         size = None
@@ -181,11 +183,11 @@ class Metrics:
         if kept != content:
             write_durably(self.path, kept)
 
-    def read(self) -> list[Document]:
+    def read(self) -> list[Content]:
         """All complete records; InputError if a line is not a record."""
         return [record for _, record in self._records(self._content())]
 
-    def _line(self, record: Document) -> bytes:
+    def _line(self, record: Content) -> bytes:
         plain = _to_json(record)
         if type(plain.get("step")) is not int:
             raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
@@ -201,11 +203,11 @@ class Metrics:
             except FileNotFoundError:
                 return b""
 
-    def _records(self, content: bytes) -> list[tuple[bytes, Document]]:
+    def _records(self, content: bytes) -> list[tuple[bytes, Content]]:
         lines = io.BytesIO(content[: _complete_size(content)]).readlines()
         return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
 
-    def _record(self, line: bytes, number: int) -> Document:
+    def _record(self, line: bytes, number: int) -> Content:
         try:
             record = parse_json(line)
         except (ValueError, RecursionError) as error:

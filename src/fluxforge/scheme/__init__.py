@@ -3,21 +3,9 @@
 from fluxforge.expression._symbols import symbol
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
 from fluxforge.scheme._diffusion import corrected_space
-from fluxforge.scheme._document import (
-    SPACES,
-    bounded_scheme,
-    claims_to_document,
-    find,
-    from_document,
-    load,
-    named_scheme,
-    save,
-    split_name,
-    to_document,
-)
-from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate, semi_discrete
+from fluxforge.scheme._document import SPACES, find, from_document, load, save, split_name, to_document
+from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate
 from fluxforge.scheme._linear import (
-    HIGHEST_ORDER,
     Affine,
     LinearStage,
     OneCellOrder,
@@ -27,12 +15,8 @@ from fluxforge.scheme._linear import (
     one_cell_order,
 )
 from fluxforge.scheme._scheme import (
-    ALL_ENDS,
     FAMILIES,
-    IN_SPACE,
-    INVARIANTS,
     NEXT,
-    STEP,
     TURNED,
     Claims,
     Ghost,
@@ -42,47 +26,26 @@ from fluxforge.scheme._scheme import (
     Reduction,
     Scheme,
     Stage,
-    check_scheme,
-    invariant_names,
     message_symbols,
     output_symbols,
     symbol_units,
-    turned_names,
 )
 from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tableau, rkc2_tableau, runge_kutta
 from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
-from fluxforge.scheme._weighted import (
-    LOCAL,
-    face_invariants,
-    formula_scheme,
-    local_number_stage,
-    nested_rkl2,
-    nested_tableau,
-    reaction_numbers,
-    refuse_flux_form,
-    weighted_scheme,
-    weighted_stages,
-)
+from fluxforge.scheme._weighted import face_invariants, formula_scheme, nested_rkl2, nested_tableau, weighted_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited, limiter_of
-from fluxforge.scheme.reference import CORRECTION, SchemeBuilder, correction_text, gradient_names, gradient_stage
+from fluxforge.scheme.reference import SchemeBuilder, gradient_stage
 from fluxforge.scheme.transport import bounded, unbounded
 
 __all__ = [
-    "ALL_ENDS",
-    "CORRECTION",
     "EULER",
     "FAMILIES",
     "FLUXES",
-    "HIGHEST_ORDER",
-    "INVARIANTS",
-    "IN_SPACE",
     "LIMITERS",
-    "LOCAL",
     "NEXT",
     "SKEWED",
     "SPACES",
-    "STEP",
     "TABLEAUX",
     "TURNED",
     "TWO_POINT",
@@ -109,45 +72,32 @@ __all__ = [
     "affine_form",
     "amplification",
     "bounded",
-    "bounded_scheme",
-    "check_scheme",
-    "claims_to_document",
     "corrected_space",
-    "correction_text",
     "damped_space",
     "face_invariants",
     "find",
     "find_tableau",
     "formula_scheme",
     "from_document",
-    "gradient_names",
     "gradient_stage",
     "integrate",
-    "invariant_names",
     "limited",
     "limiter_of",
     "linear_stages",
     "load",
-    "local_number_stage",
     "message_symbols",
-    "named_scheme",
     "nested_rkl2",
     "nested_tableau",
     "one_cell_order",
     "output_symbols",
-    "reaction_numbers",
-    "refuse_flux_form",
     "rkc2_tableau",
     "rkl2_tableau",
     "runge_kutta",
     "save",
-    "semi_discrete",
     "split_name",
     "symbol",
     "symbol_units",
     "to_document",
-    "turned_names",
     "unbounded",
     "weighted_scheme",
-    "weighted_stages",
 ]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from jaxtyping import Inexact
+from jaxtyping import Float, Inexact
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from fluxforge.errors import SchemeError
+from fluxforge.errors import NumericalError, SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import AtMost, Below, Select, symbol
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, View, check_dimension, view
@@ -268,3 +268,45 @@ class _Assembly:
                 scaled = diags_array(scale, format="csr") @ matrix
                 matrices[name] = matrices[name] + scaled if name in matrices else scaled
         return AffineMap(matrices, constant)
+
+
+def sides(step: Operator) -> tuple[csr_array, csr_array]:
+    """The matrices on the left and on the right of the system."""
+    one = eye_array(step.M.shape[0], format="csr")
+    change = step.M - one
+    return csr_array(one - step.theta * change), csr_array(one + (1 - step.theta) * change)
+
+
+def symmetric_system(step: Operator, V: Float[np.ndarray, " cells"]) -> csr_array | None:
+    """V·(the left side), which is symmetric for a conservative two-point flux; None where it is not."""
+    left = csr_array(diags_array(V) @ sides(step)[0])
+    return left if abs(left - left.T).max() <= 1e-12 * abs(left).max() else None
+
+
+def exchange_rows(step: Operator) -> csr_array:
+    """M − I with each diagonal entry replaced by its row's sum e_P, so that (M − I)T = e_P T_P + Σ m_PN (T_N − T_P).
+
+    Exchange between cells has no row sum. What its round-off leaves there is taken as zero, or a constant field would
+    change by it at every step, always in the same direction.
+    """
+    change = csr_array(step.M - eye_array(step.M.shape[0], format="csr"))
+    total = np.asarray(change.sum(axis=1))
+    size = 1.0 + np.asarray(abs(change).sum(axis=1))
+    total[np.abs(total) <= 8.0 * np.finfo(float).eps * size] = 0.0
+    return csr_array(change - diags_array(change.diagonal()) + diags_array(total))
+
+
+MOST_CELLS_SOLVED = 2000
+
+
+def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
+    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
+    step = operator(scheme, graph, dt=dt, parameters=parameters)
+    if step.theta == 0:
+        return step.M
+    if graph.cells > MOST_CELLS_SOLVED:
+        raise NumericalError(
+            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
+        )
+    left, right = sides(step)
+    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))

@@ -1,43 +1,38 @@
 """From a scheme or a network, a graph and a time step to the stepper that suits them."""
 
+import importlib
 import math
 import os
 from typing import Any, Literal, get_args
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
-from fluxforge._arguments import check_choice, check_flag, check_kind, check_positive
-from fluxforge._types import Precision, State
+from fluxforge._arguments import check_choice, check_flag, check_positive
+from fluxforge._types import Precision
 from fluxforge.errors import InputError
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.graph._pad import pad_graph
-from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, check_graph
-from fluxforge.mesh._hops import has_lines
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import Settings, unit_volume
+from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.scheme._document import bounded_scheme, find
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
-from fluxforge.scheme._scheme import Hop, Scheme
-from fluxforge.stepping._assemble import Operator, assemble, operator
+from fluxforge.scheme._scheme import Scheme
+from fluxforge.stepping._assemble import Operator, assemble, operator, symmetric_system
 from fluxforge.stepping._field import cell_capacity, field_on_cells
-from fluxforge.stepping._implicit import conjugate_gradient_stepper, direct_stepper, symmetric_system
-from fluxforge.stepping._kernel_stepper import KernelStepper, kernel_pays, kernel_stepper
-from fluxforge.stepping._krylov import krylov_stepper
-from fluxforge.stepping._linear import LinearStepper, linear_stepper, stage_bytes
-from fluxforge.stepping._multigrid import condition_bound, multigrid_stepper
-from fluxforge.stepping._stepper import AbstractStepper, general_stepper, local_order, repeat_steps, to_stepper_order
+from fluxforge.stepping._implicit import condition_bound, direct_stepper, krylov_stepper, multigrid_stepper
+from fluxforge.stepping._linear import conjugate_gradient_stepper, linear_stepper
+from fluxforge.stepping._solvers import Solver
+from fluxforge.stepping._stepper import (
+    AbstractStepper,
+    general_stepper,
+    local_order,
+    scheme_for_cells,
+)
 
-Solver = Literal["auto", "direct", "amg", "cg", "bicgstab", "gmres"]
 DIRECT_MOST_CELLS = 100_000
 # Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
 # condition number. On two cores and 10⁶ cells they take the same time at about 70, 2.4 times more with CG at 700.
@@ -91,16 +86,6 @@ def stepper(
     return linear_stepper(stages, source=S, order=order, dtype=dtype)
 
 
-def scheme_for_cells(scheme: Scheme, graph: DualGraph) -> Scheme:
-    """The scheme, or where it needs lines of cells that the mesh does not have, the same limiter in any cells.
-
-    A scheme with formulas of its own along lines stays as it is, and is refused where its neighbourhoods are made.
-    """
-    if Hop.LINE not in scheme.hops() or has_lines(graph):
-        return scheme
-    return bounded_scheme(scheme, graph.dimension) or scheme
-
-
 @np.errstate(all="ignore")
 def run_stepper(
     scheme: Scheme,
@@ -121,6 +106,9 @@ def run_stepper(
     S = np.zeros(graph.cells) if source is None else source
     rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)
     if jax.default_backend() == "cpu" and kernel_pays(rounds, graph.cells, steps):
+        # Numba, which compiles the kernel, is an optional dependency and takes a second to import.
+        from fluxforge.stepping._kernel import kernel_stepper
+
         return kernel_stepper(assemble(scheme, graph, dt=dt, parameters=parameters), source=S, dtype=dtype)
     return stepper(scheme, graph, dt, parameters=parameters, source=S, dtype=dtype, solver=solver)
 
@@ -183,70 +171,16 @@ def check_64_bits(dtype: str, name: str = "dtype") -> None:
         )
 
 
-class NetworkStepper(AbstractStepper):
-    """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
-
-    network: AbstractNetwork
-    graph: PaddedGraph
-    S: Float[Array, " cells"]
-    dt: Float[Array, ""]
-    parameters: dict[str, Float[Array, ""]]
-
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """The mesh's order is the stepper's."""
-        return to_stepper_order(T, None, str(self.S.dtype))
-
-    def leave(self, T: State) -> State:
-        """The mesh's order is the stepper's."""
-        return T
-
-    @eqx.filter_jit
-    def advance(self, T: State) -> State:
-        """One step."""
-        return self.network(self.graph, T, self.S, dt=self.dt, parameters=self.parameters)
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps without leaving the device."""
-        return repeat_steps(self, T, jnp.asarray(steps))
+# Threads are started at every call and wait for each other: on fewer cells that takes longer than a step.
+LEAST_CELLS = 20_000
 
 
-def network_stepper(
-    network: AbstractNetwork,
-    graph: DualGraph,
-    dt: float,
-    *,
-    diffusivity: float = 1.0,
-    source: float | str | Float[np.ndarray, " cells"] = 0.0,
-    precision: Precision = "float64",
-) -> NetworkStepper:
-    """Put a network on a graph. Lengths and times are scaled to the units networks are trained in; T is not.
-
-    With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
-    """
-    check_kind(network, "network", AbstractNetwork, "a network")
-    check_graph(graph)
-    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
-    check_64_bits(check_precision(precision, "precision"), "precision")
-    given = HEAT.settings(diffusivity=diffusivity)
-    scaled, length = unit_volume(graph)
-    S = field_on_cells(source, graph, "the source") * length**2
-    return NetworkStepper(
-        network=cast(network, precision),
-        graph=pad_graph(scaled, network.hops, dtype=precision),
-        S=put(S, precision),
-        dt=jnp.asarray(dt / length**2, precision),
-        parameters={name: jnp.asarray(value, precision) for name, value in given.items()},
-    )
+# Compiling takes about two seconds; on two cores the kernel saves about a nanosecond per cell and round of messages.
+LEAST_UPDATES = 2_000_000_000
 
 
-def bytes_per_cell(step: AbstractStepper, cells: int) -> float | None:
-    """Every coefficient and index read once, each field read once by each stage that uses it, each output written once.
-
-    None for an implicit scheme, whose solver decides how often it reads them. The kernel on the host holds several
-    steps in the cache and moves less than this from memory.
-    """
-    if isinstance(step, KernelStepper):
-        return float(step.work.program.bytes_per_cell(step.work.dtype.itemsize))
-    if not isinstance(step, LinearStepper):
-        return None
-    return sum(stage_bytes(stage, cells, np.dtype(step.dtype).itemsize) for stage in step.stages) / cells
+def kernel_pays(rounds: int, cells: int, steps: int) -> bool:
+    """Whether compiling takes less time than it saves in that many steps of that many rounds of messages."""
+    # Threads that wait let others run by a function of POSIX.
+    found = hasattr(os, "sched_yield") and importlib.util.find_spec("numba") is not None
+    return found and cells >= LEAST_CELLS and rounds * cells * steps >= LEAST_UPDATES

@@ -19,8 +19,8 @@ from fluxforge._types import CellField, SlotField
 from fluxforge.errors import InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
+from fluxforge.gnn._network import cast
 from fluxforge.graph._neighbourhoods import view
 from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph

@@ -5,81 +5,49 @@ differences T_N − T_P: what one cell gives another receives, so that the total
 sources alone, whatever error the solver leaves in T_θ.
 """
 
-from functools import partial
+from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from scipy.sparse import csc_array, csr_array, diags_array, eye_array
-from scipy.sparse.linalg import SuperLU, splu
+import sympy as sp
+from jaxtyping import Float
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import SuperLU
 
 from fluxforge._types import State
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.graph._padded_graph import put
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import AffineMap, Operator, operator
-from fluxforge.stepping._linear import StageRows, stage_rows
-from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order
+from fluxforge.scheme._tableau import TABLEAUX
+from fluxforge.stepping._assemble import (
+    Operator,
+    exchange_rows,
+    generator,
+    sides,
+    symmetric_system,
+)
+from fluxforge.stepping._field import cell_capacity
+from fluxforge.stepping._solvers import (
+    ROUNDED,
+    TOLERANCES,
+    AbstractSolver,
+    Krylov,
+    Method,
+    Multigrid,
+    _norm,
+    factorise,
+    multigrid_or_ilu,
+)
+from fluxforge.stepping._stepper import (
+    HostStepper,
+)
 
-
-def factorise(matrix: csr_array | csc_array, *, symmetric_pattern: bool = False) -> SuperLU:
-    """Sparse LU. With a symmetric pattern an ordering of A + Aᵀ fills in less than one for columns alone.
-
-    Raises NumericalError for a matrix that is singular or not finite.
-    """
-    if not np.isfinite(matrix.data).all():
-        raise NumericalError("a linear system has coefficients that are not finite")
-    options = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}} if symmetric_pattern else {}
-    try:
-        return splu(csc_array(matrix), **options)
-    except RuntimeError as error:
-        raise NumericalError(f"a linear system cannot be solved ({error})") from error
-
-
-CG_TOLERANCE = 1e-13
 # A system is solved again for what is left of its right-hand side, where that is more than this part.
 REFINE, MOST_REFINEMENTS = 1e-14, 3
-
-
-def sides(step: Operator) -> tuple[csr_array, csr_array]:
-    """The matrices on the left and on the right of the system."""
-    one = eye_array(step.M.shape[0], format="csr")
-    change = step.M - one
-    return csr_array(one - step.theta * change), csr_array(one + (1 - step.theta) * change)
-
-
-def symmetric_system(step: Operator, V: Float[np.ndarray, " cells"]) -> csr_array | None:
-    """V·(the left side), which is symmetric for a conservative two-point flux; None where it is not."""
-    left = csr_array(diags_array(V) @ sides(step)[0])
-    return left if abs(left - left.T).max() <= 1e-12 * abs(left).max() else None
-
-
-def exchange_rows(step: Operator) -> csr_array:
-    """M − I with each diagonal entry replaced by its row's sum e_P, so that (M − I)T = e_P T_P + Σ m_PN (T_N − T_P).
-
-    Exchange between cells has no row sum. What its round-off leaves there is taken as zero, or a constant field would
-    change by it at every step, always in the same direction.
-    """
-    change = csr_array(step.M - eye_array(step.M.shape[0], format="csr"))
-    total = np.asarray(change.sum(axis=1))
-    size = 1.0 + np.asarray(abs(change).sum(axis=1))
-    total[np.abs(total) <= 8.0 * np.finfo(float).eps * size] = 0.0
-    return csr_array(change - diags_array(change.diagonal()) + diags_array(total))
-
-
-class _Factors:
-    """A sparse LU factorisation, compared by identity so that it can be a static field."""
-
-    def __init__(self, matrix: csr_array) -> None:
-        self.lu: SuperLU = factorise(matrix, symmetric_pattern=True)
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        return np.asarray(self.lu.solve(right))
 
 
 class HostExchange:
@@ -97,28 +65,10 @@ class HostExchange:
         return self.wall * T + np.bincount(self.cell, fluxes, minlength=len(T))
 
 
-class HostStepper(AbstractStepper):
-    """Steps on the host, in the mesh's order of cells and in float64."""
-
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """The mesh's order is the stepper's."""
-        return np.array(T, float)
-
-    def leave(self, T: State) -> State:
-        """The mesh's order is the stepper's."""
-        return T
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps."""
-        for _ in range(steps):
-            T = self.advance(T)
-        return T
-
-
 class DirectStepper(HostStepper):
     """Factorised once by sparse LU, then two triangular solves a step."""
 
-    factors: _Factors = eqx.field(static=True)
+    factors: SuperLU = eqx.field(static=True)
     exchange: HostExchange = eqx.field(static=True)
     constant: Float[np.ndarray, " cells"]
     theta: float = eqx.field(static=True)
@@ -139,94 +89,149 @@ class DirectStepper(HostStepper):
         return T + (change + self.constant)
 
 
-class ConjugateGradientStepper(AbstractStepper):
-    """Matrix-free conjugate gradients on V·(the system), Jacobi-preconditioned, started from the last step."""
-
-    left: StageRows
-    exchange: StageRows
-    volume: State
-    constant: State
-    diagonal: State
-    order: Order | None
-    theta: float = eqx.field(static=True)
-    tolerance: float = eqx.field(static=True)
-    dtype: Literal["float32", "float64"] = eqx.field(static=True)
-
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A field from the mesh's order to the stepper's."""
-        return to_stepper_order(T, self.order, self.dtype)
-
-    def leave(self, T: State) -> State:
-        """A field from the stepper's order to the mesh's."""
-        return to_mesh_order(T, self.order)
-
-    def advance(self, T: State) -> State:
-        """One step."""
-        middle, _ = jax.scipy.sparse.linalg.cg(
-            lambda x: self.left({"T": x})["T_new"],
-            self.volume * (T + self.theta * self.constant),
-            x0=T,
-            tol=self.tolerance,
-            M=lambda x: x / self.diagonal,
-        )
-        return T + (self.exchange({"T": middle})["T_new"] + self.constant)
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps without leaving the device."""
-        return repeat_steps(self, T, jnp.asarray(steps))
-
-
 def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> DirectStepper:
     """Factorise the left side."""
     left, _ = sides(step)
     constant = step.N @ source + step.b
-    return DirectStepper(factors=_Factors(left), exchange=HostExchange(step), constant=constant, theta=step.theta)
+    return DirectStepper(
+        factors=factorise(left, symmetric_pattern=True),
+        exchange=HostExchange(step),
+        constant=constant,
+        theta=step.theta,
+    )
 
 
-def conjugate_gradient_stepper(
+# Each solve is for what is left of the right side. A second one is needed only where the matrix, with a long step,
+# holds fewer digits of V than the exchange in differences does.
+MOST_SOLVES = 3
+
+
+class MultigridStepper(HostStepper):
+    """An iteration on V·(the system) with capacity, preconditioned by algebraic multigrid set up once, on the host.
+
+    Fields are float64 whatever the precision asked for; that decides the tolerance only.
+    """
+
+    solver: AbstractSolver = eqx.field(static=True)
+    exchange: HostExchange = eqx.field(static=True)
+    volume: Float[np.ndarray, " cells"]
+    constant: Float[np.ndarray, " cells"]
+    theta: float = eqx.field(static=True)
+    tolerance: float = eqx.field(static=True)
+
+    def advance(self, T: State) -> State:
+        """One step, started from the last."""
+        T = np.asarray(T)
+        right = T + self.theta * self.constant
+        within = self.tolerance * _norm(self.volume * right)
+        middle, change = T, self.exchange(T)
+        for _ in range(MOST_SOLVES):
+            left_over = self.volume * (right - middle + self.theta * change)
+            if not _norm(left_over) > within:
+                break
+            middle = middle + self.solver.solve(left_over, within=0.5 * within)
+            change = self.exchange(middle)
+        else:
+            self._check_solved(right, middle, change)
+        return T + (change + self.constant)
+
+    def _check_solved(self, right: np.ndarray, middle: np.ndarray, change: np.ndarray) -> None:
+        """Raise NumericalError where more of the right side is left than the tolerance and round-off explain."""
+        left_over = _norm(self.volume * (right - middle + self.theta * change))
+        size = _norm(self.volume * right)
+        rounded = ROUNDED * np.finfo(float).eps * (size + _norm(abs(self.solver.A) @ np.abs(middle)))
+        if not left_over <= max(self.tolerance * size, rounded):
+            raise NumericalError(f"the linear system of a step is not solved: {left_over / size:.1e} of it is left")
+
+
+def condition_bound(step: Operator) -> float:
+    """A bound on the condition number of the system scaled by its diagonal; infinite where none is known.
+
+    With exchange coefficients m_PN ≥ 0 and row sums e_P ≤ 0, D = 1 + θ(Σ m − e) bounds the eigenvalues of D⁻¹(system)
+    by Gershgorin: from min (1 − θe)/D to 2.
+    """
+    rows = exchange_rows(step)
+    own = rows.diagonal()
+    off = rows - diags_array(own)
+    if off.data.min(initial=0.0) < 0.0 or own.max() > 0.0:
+        return float("inf")
+    least = 1.0 - step.theta * own
+    return float(2.0 * (1.0 + step.theta * np.asarray(off.sum(axis=1)) / least).max())
+
+
+def multigrid_stepper(
     step: Operator,
     *,
     V: Float[np.ndarray, " cells"],
     source: Float[np.ndarray, " cells"],
-    order: np.ndarray | None,
     dtype: Literal["float32", "float64"],
     name: str,
-) -> ConjugateGradientStepper:
-    """Lay V·(the system) out in slots; InputError where that is not symmetric with a positive diagonal."""
+) -> MultigridStepper:
+    """Set up the hierarchy of V·(the system); InputError where that is not a symmetric M-matrix."""
     left = symmetric_system(step, V)
-    if left is None or left.diagonal().min() <= 0:
+    if left is None or not np.isfinite(condition_bound(step)):
         raise InputError(
-            f"scheme {name!r} has no symmetric positive system here: use the direct solver, bicgstab or gmres"
+            f"scheme {name!r} has no symmetric, diagonally dominant system here: use the direct solver, bicgstab or "
+            "gmres"
         )
-    lay = partial(stage_rows, source=np.zeros(len(V)), order=order, dtype=np.dtype(dtype))
-    volume, constant, diagonal = (
-        put(each if order is None else each[order], dtype) for each in (V, step.N @ source + step.b, left.diagonal())
-    )
-    nothing = np.zeros(len(V))
-    return ConjugateGradientStepper(
-        left=lay({"T_new": AffineMap({"T": left}, nothing)}),
-        exchange=lay({"T_new": AffineMap({"T": exchange_rows(step)}, nothing)}, in_differences=True),
-        volume=volume,
-        constant=constant,
-        diagonal=diagonal,
-        order=Order.of(order),
+    return MultigridStepper(
+        solver=Multigrid(left),
+        exchange=HostExchange(step),
+        volume=V,
+        constant=step.N @ source + step.b,
         theta=step.theta,
-        tolerance=CG_TOLERANCE if dtype == "float64" else 1e-6,
-        dtype=dtype,
+        tolerance=TOLERANCES[dtype],
     )
 
 
-MOST_CELLS_SOLVED = 2000
+def diffusive_part(equation: Equation) -> Equation | None:
+    """The equation without transport, reaction and a flux of its own; None where nothing diffuses."""
+    if equation.diffusion == 0:
+        return None
+    return replace(
+        equation,
+        transported=sp.S.Zero,
+        velocity=None,
+        reaction=sp.S.Zero,
+        two_point=None,
+        name=f"{equation.name} alone",
+    )
 
 
-def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
-    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
-    step = operator(scheme, graph, dt=dt, parameters=parameters)
-    if step.theta == 0:
-        return step.M
-    if graph.cells > MOST_CELLS_SOLVED:
-        raise NumericalError(
-            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
-        )
-    left, right = sides(step)
-    return csr_array(np.linalg.solve(left.toarray(), right.toarray()))
+def krylov_stepper(
+    step: Operator,
+    scheme: Scheme,
+    graph: DualGraph,
+    *,
+    dt: float,
+    parameters: Settings,
+    weight: Float[np.ndarray, " cells"],
+    source: Float[np.ndarray, " cells"],
+    dtype: Literal["float32", "float64"],
+    method: Method,
+) -> MultigridStepper:
+    """A stepper of a linear implicit scheme; `weight` is c V of every cell, by which the rows are multiplied."""
+    left = csr_array(diags_array(weight) @ sides(step)[0])
+    near = near_system(scheme.equation, graph, parameters)
+    if near is not None:
+        near = csr_array(diags_array(weight) + step.theta * dt * near)
+    precondition = multigrid_or_ilu(left, near)
+    return MultigridStepper(
+        solver=Krylov(left, precondition, method),
+        exchange=HostExchange(step),
+        volume=weight,
+        constant=step.N @ source + step.b,
+        theta=step.theta,
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def near_system(equation: Equation, graph: DualGraph, parameters: Settings | None) -> csr_array | None:
+    """−c V G of the two-point flux of what diffuses, a symmetric M-matrix; None where nothing does."""
+    diffusion = diffusive_part(equation)
+    if diffusion is None:
+        return None
+    weight = graph.V * cell_capacity(equation, graph, parameters)
+    found = generator(integrate(TABLEAUX["euler"], diffusion), graph, parameters=parameters)
+    matrix = csr_array(diags_array(-weight) @ found.M)
+    return csr_array(0.5 * (matrix + matrix.T))

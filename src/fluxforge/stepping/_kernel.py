@@ -1,4 +1,4 @@
-"""Sweeps of sparse rows over the cells, compiled by numba: several operations a sweep, several threads.
+"""Explicit linear schemes on the host: sweeps of sparse rows compiled by numba, several operations a sweep, in threads.
 
 Importing this module imports numba, and the first call compiles, in about two seconds. Compiled code is not kept on
 disk, since numba's cache is read with pickle.
@@ -14,15 +14,34 @@ and so is at least `reach` places ahead of it.
 """
 
 import inspect
+import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import Array, Float
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from fluxforge.stepping._kernel_layout import ARRIVED, BLOCK, GIVEN_UP, LANES, TAKEN, Plan
+from fluxforge._types import State
+from fluxforge.stepping._kernel_layout import (
+    ARRIVED,
+    BLOCK,
+    GIVEN_UP,
+    LANES,
+    LINE,
+    TAKEN,
+    Plan,
+    allowed_threads,
+    banded_order,
+    cheapest_program,
+    plan_sweeps,
+)
+from fluxforge.stepping._kernel_program import Program
+from fluxforge.stepping._linear import Stages
+from fluxforge.stepping._stepper import AbstractStepper
 
 # How often a thread looks for the others before it lets other programs run.
 SPINS = 200
@@ -237,3 +256,91 @@ def run(plan: Plan, steps: int, shared: np.ndarray) -> bool:
             if plan.threads > 1 and not _wait(shared, arrivals):
                 return False
     return True
+
+
+class KernelStepper(AbstractStepper):
+    """Many steps in one call of compiled code, on the host. It cannot be traced by JAX: `stepper` gives one that can.
+
+    The results are those of `LinearStepper` to round-off: the same sums, of f_N − f_P in place of f_N.
+    """
+
+    engine: ClassVar[str] = "kernel"
+    work: "Workspace" = eqx.field(static=True)
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """A field from the mesh's order to the stepper's."""
+        field, order = np.asarray(T, self.work.dtype), self.work.order
+        return field.copy() if order is None else field[order]
+
+    def leave(self, T: State) -> State:
+        """A field from the stepper's order to the mesh's."""
+        order = self.work.order
+        if order is None:
+            return T
+        field = np.empty_like(np.asarray(T))
+        field[order] = T
+        return field
+
+    def bytes_per_cell(self, cells: int) -> float:
+        """Memory traffic of a step, if nothing stayed in the cache from one step to the next."""
+        return float(self.work.program.bytes_per_cell(self.work.dtype.itemsize))
+
+    def advance(self, T: State) -> State:
+        """One step, in the stepper's own order of cells."""
+        return self.repeat(T, 1)
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps, in the stepper's own order of cells."""
+        return self.work.run(np.asarray(T), steps)
+
+
+class Workspace:
+    """A program in memory, and the threads that run it; compared by identity, so that it can be a static field."""
+
+    def __init__(self, program: Program, order: np.ndarray | None, dtype: np.dtype, threads: int) -> None:
+        self.program, self.order, self.dtype = program, order, dtype
+        self.plan = plan_sweeps(program, order=order, dtype=dtype, threads=threads)
+        self._lock = threading.Lock()
+
+    def run(self, T: np.ndarray, steps: int) -> np.ndarray:
+        """The field after that many steps."""
+        cells, fields = self.program.cells, self.plan.fields
+        with self._lock:
+            fields[0, :cells] = T
+            _run_in_threads(self.plan, steps)
+            return fields[steps % 2, :cells].copy()
+
+
+def _run_in_threads(plan: Plan, steps: int) -> None:
+    """The steps in as many threads as planned; threads give up together where one cannot be started, or on Ctrl-C."""
+    shared = np.zeros(3 * LINE // 8, np.int64)
+    if plan.threads == 1:
+        run(plan, steps, shared)
+        return
+    run(plan, 0, shared)  # compile before threads wait for each other
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(plan.threads):
+            worker = threading.Thread(target=run, args=(plan, steps, shared), daemon=True)
+            worker.start()
+            started.append(worker)
+        for worker in started:
+            worker.join()
+    except BaseException:
+        shared[GIVEN_UP] = 1
+        for worker in started:
+            worker.join()
+        raise
+
+
+def kernel_stepper(
+    stages: Stages,
+    *,
+    source: Float[np.ndarray, " cells"],
+    dtype: Literal["float32", "float64"],
+    threads: int | None = None,
+) -> KernelStepper:
+    """Lay out the assembled stages of an explicit linear scheme, in the form that moves fewer bytes."""
+    kind = np.dtype(dtype)
+    program = cheapest_program(stages, source, kind.itemsize)
+    return KernelStepper(Workspace(program, banded_order(program), kind, threads or allowed_threads()))

@@ -1,13 +1,17 @@
 """Rows, fields and operations in memory, as the compiled sweeps of `_kernel` read them."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from fluxforge.stepping._kernel_program import Matrix, Program
+from fluxforge.stepping._assemble import AffineMap, compose
+from fluxforge.stepping._kernel_program import Matrix, Program, make_program
+from fluxforge.stepping._linear import MOST_OF_STAGED, Stages, least_bytes
 
 # Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
 LANES, BLOCK = 8, 2048
@@ -156,3 +160,30 @@ def own_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) 
         return int((folder / "size").read_text().strip().removesuffix("K")) * 1024
     except (OSError, ValueError):
         return USUAL_CACHE
+
+
+def cheapest_program(stages: Stages, source: np.ndarray, width: int) -> Program:
+    """Stage by stage, or all stages as one row per cell."""
+    program, n = make_program(stages, source), len(source)
+    most = MOST_OF_STAGED * program.bytes_per_cell(width)
+    if len(stages) == 1 or least_bytes(stages, n, width) > n * most:
+        return program
+    whole = compose(stages, n)
+    found = make_program(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},), source)
+    return found if found.bytes_per_cell(width) <= most else program
+
+
+def banded_order(program: Program) -> Int[np.ndarray, " cells"] | None:
+    """Cells in Cuthill's and McKee's order, in which neighbours are few places apart; None where that gains little."""
+    if not program.matrices:
+        return None
+    off = max((matrix.off for matrix in program.matrices), key=lambda off: off.nnz)
+    order = np.asarray(reverse_cuthill_mckee(csr_array(off), symmetric_mode=False), np.int64)
+    return order if 1.25 * measure_reach(off, order) < measure_reach(off, None) else None
+
+
+def allowed_threads() -> int:
+    """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
+    return max(1, min([cores, *(int(text) for text in given if text.isdigit())]))

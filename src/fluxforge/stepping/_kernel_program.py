@@ -43,7 +43,7 @@ class Operation:
     gathered: int = 0
     scale: float = 1.0
 
-    def moved(self, places: Mapping[int, int]) -> "Operation":
+    def at_places(self, places: Mapping[int, int]) -> "Operation":
         """The same operation on fields in other places."""
         terms = tuple((places[number], share) for number, share in self.terms)
         return Operation(places[self.target], terms, self.matrix, places[self.gathered], self.scale)
@@ -115,7 +115,7 @@ def _reuse_fields(program: Program) -> Program:
     return Program(
         program.cells,
         program.matrices,
-        [operation.moved(places) for operation in program.operations],
+        [operation.at_places(places) for operation in program.operations],
         {places[number]: values for number, values in program.constants.items()},
         count,
     )

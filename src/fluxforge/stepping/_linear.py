@@ -1,6 +1,7 @@
 """Explicit linear schemes: sparse rows in fixed slots, so that a product is a few gathers through memory in order."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Literal, TypeAlias
 
 import equinox as eqx
@@ -11,9 +12,14 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.sparse import csr_array, eye_array
 
 from fluxforge._types import State
+from fluxforge.errors import InputError
 from fluxforge.graph._padded_graph import put
-from fluxforge.stepping._assemble import AffineMap, compose
-from fluxforge.stepping._stepper import AbstractStepper, Order, repeat_steps, to_mesh_order, to_stepper_order
+from fluxforge.stepping._assemble import AffineMap, Operator, compose, exchange_rows, symmetric_system
+from fluxforge.stepping._solvers import TOLERANCES
+from fluxforge.stepping._stepper import (
+    DeviceStepper,
+    Order,
+)
 
 Slot: TypeAlias = Float[Array, " cells"]
 
@@ -190,21 +196,15 @@ def _constant(affine: AffineMap, source: np.ndarray, place: _Placement, *, alway
     return place.values(total) if always or total.any() else None
 
 
-class LinearStepper(AbstractStepper):
+class LinearStepper(DeviceStepper):
     """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
 
     stages: tuple[StageRows, ...]
-    order: Order | None
     always: Bool[Array, ""]
-    dtype: Literal["float32", "float64"] = eqx.field(static=True)
 
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A field from the mesh's order to the stepper's."""
-        return to_stepper_order(T, self.order, self.dtype)
-
-    def leave(self, T: State) -> State:
-        """A field from the stepper's order to the mesh's."""
-        return to_mesh_order(T, self.order)
+    def bytes_per_cell(self, cells: int) -> float:
+        """Memory traffic of a step."""
+        return sum(stage_bytes(stage, cells, np.dtype(self.dtype).itemsize) for stage in self.stages) / cells
 
     def advance(self, T: State) -> State:
         """One step: the stages in turn."""
@@ -227,10 +227,6 @@ class LinearStepper(AbstractStepper):
             return jax.lax.cond(self.always, plain, lambda held: dict.fromkeys(stage.terms, held["T"]), held)
 
         return jax.lax.platform_dependent(fields, cpu=alone, default=plain)
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps without leaving the device."""
-        return repeat_steps(self, T, jnp.asarray(steps))
 
 
 Stages = tuple[Mapping[str, AffineMap], ...]
@@ -287,3 +283,59 @@ def least_bytes(stages: Stages, n: int, width: int) -> int:
     # Slots are as many as the longest row has entries besides its diagonal; T is read and T_new written.
     slots = int(np.diff(rows.indptr).max(initial=1)) - 1
     return n * (slots * (width + INDEX_BYTES) + 2 * width)
+
+
+class ConjugateGradientStepper(DeviceStepper):
+    """Matrix-free conjugate gradients on V·(the system), Jacobi-preconditioned, started from the last step."""
+
+    left: StageRows
+    exchange: StageRows
+    volume: State
+    constant: State
+    diagonal: State
+    theta: float = eqx.field(static=True)
+    tolerance: float = eqx.field(static=True)
+
+    def advance(self, T: State) -> State:
+        """One step."""
+        middle, _ = jax.scipy.sparse.linalg.cg(
+            lambda x: self.left({"T": x})["T_new"],
+            self.volume * (T + self.theta * self.constant),
+            x0=T,
+            tol=self.tolerance,
+            M=lambda x: x / self.diagonal,
+        )
+        return T + (self.exchange({"T": middle})["T_new"] + self.constant)
+
+
+def conjugate_gradient_stepper(
+    step: Operator,
+    *,
+    V: Float[np.ndarray, " cells"],
+    source: Float[np.ndarray, " cells"],
+    order: np.ndarray | None,
+    dtype: Literal["float32", "float64"],
+    name: str,
+) -> ConjugateGradientStepper:
+    """Lay V·(the system) out in slots; InputError where that is not symmetric with a positive diagonal."""
+    left = symmetric_system(step, V)
+    if left is None or left.diagonal().min() <= 0:
+        raise InputError(
+            f"scheme {name!r} has no symmetric positive system here: use the direct solver, bicgstab or gmres"
+        )
+    lay = partial(stage_rows, source=np.zeros(len(V)), order=order, dtype=np.dtype(dtype))
+    volume, constant, diagonal = (
+        put(each if order is None else each[order], dtype) for each in (V, step.N @ source + step.b, left.diagonal())
+    )
+    nothing = np.zeros(len(V))
+    return ConjugateGradientStepper(
+        left=lay({"T_new": AffineMap({"T": left}, nothing)}),
+        exchange=lay({"T_new": AffineMap({"T": exchange_rows(step)}, nothing)}, in_differences=True),
+        volume=volume,
+        constant=constant,
+        diagonal=diagonal,
+        order=Order.of(order),
+        theta=step.theta,
+        tolerance=TOLERANCES[dtype],
+        dtype=dtype,
+    )

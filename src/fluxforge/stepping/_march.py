@@ -1,18 +1,203 @@
-"""March a field through the steps of a plan, and notice where it blows up."""
+"""The time steps of a run: a step chosen by its stability limit, equal steps to an end time, and the march."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
 
+from fluxforge._arguments import check_number, check_positive, check_whole
 from fluxforge._types import Precision, State
-from fluxforge.errors import InputError
+from fluxforge.errors import InputError, NumericalError
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import Envelope
-from fluxforge.stepping._step_size import Plan
-from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._limit import StepLimit, step_limit
+from fluxforge.stepping._stepper import AbstractMethod, AbstractStepper
+
+PRECISE_UP_TO = 5000
+# An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
+# of 1/ε) that is no longer small beside the field.
+LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
+
+
+# Of the stability limit, and of the reference step where no limit is known.
+AUTO_OF_LIMIT, AUTO_OF_REFERENCE = 0.9, 0.5
+# A run without a limit takes so many steps to its end.
+AUTO_STEPS = 100
+STEPS, FRAMES = 50, 20
+
+
+def choose_step(
+    scheme: Scheme | AbstractMethod,
+    graph: DualGraph,
+    *,
+    parameters: Settings | None = None,
+    state: np.ndarray | None = None,
+    dt: float | None,
+    dt_fraction: float,
+    force: bool,
+    dtype: Precision = "float64",
+) -> tuple[float, float, float | None]:
+    """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
+
+    The reference step of an equation that is not linear is taken at the `state`.
+
+    On large meshes the limit is a step that is certainly stable, close below the largest. None where it is not known.
+    """
+    fourier = reference_step(scheme.equation, graph, parameters, state)
+    if dt is None:
+        fraction = check_positive(dt_fraction, "dt_fraction")
+        if not 0 < fourier < math.inf:
+            words = scheme.equation.words
+            none = f"no cell exchanges {words.exchanged} with a neighbour (is the field or a parameter 0 everywhere?)"
+            what = none if fourier else "the exchange overflows"
+            raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
+        dt = fraction * fourier
+    dt = check_positive(dt, "dt")
+    found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
+    if found is not None and found.certain < dt <= found.dt:
+        found = _known_limit(scheme, graph, parameters, precise=True)
+    if not force:
+        _refuse_step(scheme, dt, fourier, found, dtype)
+    return dt, fourier, None if found is None else found.certain
+
+
+def _name_parameters(parameters: Settings | None) -> str:
+    """The parameters that are numbers, as the beginning of a message."""
+    numbers = [f"{name} = {value:g}" for name, value in (parameters or {}).items() if isinstance(value, int | float)]
+    return f"{', '.join(numbers)}: " if numbers else ""
+
+
+def _known_limit(
+    scheme: Scheme | AbstractMethod, graph: DualGraph, parameters: Settings | None, *, precise: bool
+) -> StepLimit | None:
+    """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
+    if not isinstance(scheme, Scheme):
+        return None
+    for attempt in (True, False) if precise else (False,):
+        try:
+            return step_limit(scheme, graph, parameters=parameters, precise=attempt)
+        except NumericalError:
+            continue
+    return None
+
+
+def _refuse_step(
+    scheme: Scheme | AbstractMethod, dt: float, fourier: float, found: StepLimit | None, dtype: Precision
+) -> None:
+    reference = scheme.equation.words.step_name
+    if found is not None and dt > found.dt * (1 + 1e-9):
+        raise InputError(
+            f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
+            f"({found.dt / fourier:.3g} of the {reference}): take a smaller one, or force it (--force, or force=True)"
+        )
+    if scheme.implicit and dt > LONGEST_STEP[dtype] * fourier:
+        raise InputError(
+            f"dt = {dt:.4g} is {dt / fourier:.2g} {reference}s, so long that rounding errors of {dtype} would exceed "
+            f"the field: take at most {LONGEST_STEP[dtype] * fourier:.2g}, or force it (--force, or force=True)"
+        )
+
+
+def automatic_step(
+    scheme: Scheme | AbstractMethod,
+    graph: DualGraph,
+    *,
+    parameters: Settings | None,
+    state: np.ndarray,
+    duration: float | None,
+) -> tuple[float, str]:
+    """The step of `dt="auto"`, and how it was chosen, in words.
+
+    A part of the stability limit; where there is none, a hundredth of the run, or the reference step without an end
+    time; where it is not known, a part of the reference step.
+    """
+    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
+    if limit is not None and 0 < limit.certain < math.inf:
+        return AUTO_OF_LIMIT * limit.certain, f"auto: {AUTO_OF_LIMIT:g} of the stability limit"
+    if limit is not None and limit.certain > 0 and duration is not None:
+        return duration / AUTO_STEPS, f"auto: no stability limit, {AUTO_STEPS} steps to the end"
+    reference = reference_step(scheme.equation, graph, parameters, state)
+    if not 0 < reference < math.inf:
+        raise InputError(f"dt: there is no {scheme.equation.words.step_name} here to choose a step by: give dt itself")
+    share = 1.0 if limit is not None else AUTO_OF_REFERENCE
+    return share * reference, f"auto: {share:g} of the {scheme.equation.words.step_name}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Equal steps from `start` + `first` Δt on; `marks` are the numbers of the steps whose fields are saved."""
+
+    dt: float
+    steps: int
+    marks: tuple[int, ...]
+    start: float
+    end: float | None
+    first: int = 0
+
+    def time(self, step: int) -> float:
+        """The time after so many steps; the end time itself after the last."""
+        return self.end if self.end is not None and step == self.steps else self.start + (self.first + step) * self.dt
+
+
+def check_plan(steps: int | None, end_time: float | None, start_time: float, save_every: float | None) -> float | None:
+    """The duration of a run, None where it is given as a number of steps; InputError for what cannot be."""
+    start = check_number(start_time, "start_time")
+    if not math.isfinite(start):
+        raise InputError(f"start_time should be finite, got {start}")
+    if steps is not None:
+        check_whole(steps, "steps", least=1)
+    if isinstance(save_every, float | np.floating) and not isinstance(save_every, bool):
+        check_positive(save_every, "save_every")
+    elif save_every is not None:
+        check_whole(save_every, "save_every", least=1)
+    if end_time is None:
+        return None
+    if steps is not None:
+        raise InputError("steps and end_time say the same: give one of them")
+    end = check_number(end_time, "end_time")
+    if not math.isfinite(end):
+        raise InputError(f"end_time should be finite, got {end}")
+    if not end > start:
+        raise InputError(f"end_time {end:g} should be after the time {start:g} at which the run begins")
+    return end - start
+
+
+def plan_steps(
+    dt: float, *, steps: int | None, duration: float | None, save_every: float | None, start: float, first: int
+) -> Plan:
+    """Steps of length `dt`; with a duration, the fewest equal steps of at most that length that end with it."""
+    end = None
+    if duration is not None:
+        begin = start + first * dt if first else start
+        end = begin + duration
+        # A quotient that is a whole number but for rounding is that number.
+        steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
+        if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):
+            # Other steps than those that were counted: they are counted from here.
+            start, first = begin, 0
+        dt = dt if first else duration / steps
+    steps = STEPS if steps is None else steps
+    return Plan(dt, steps, _marks(dt, steps, save_every), start, end, first)
+
+
+def _marks(dt: float, steps: int, save_every: float | None) -> tuple[int, ...]:
+    """Every so many steps; with a time as a float, the first step at or after each multiple of it; and the last."""
+    if isinstance(save_every, float):
+        count = int(steps * dt / save_every * (1.0 + 1e-12))
+        if count > steps:
+            every: Any = range(1, steps + 1)
+        else:
+            every = (math.ceil(k * save_every / dt * (1.0 - 1e-12)) for k in range(1, count + 1))
+    else:
+        each = math.ceil(steps / FRAMES) if save_every is None else int(save_every)
+        every = range(each, steps + 1, each)
+    return tuple(dict.fromkeys([*(mark for mark in every if mark <= steps), steps]))
 
 
 @contextmanager
@@ -64,7 +249,7 @@ def march(
         seconds += time.perf_counter() - start
         field = np.asarray(advance.leave(after), float)
         if not (np.abs(field) <= envelope.bound(plan.dt * mark)).all():
-            run.blew_up_at = _which_step(advance, state, done, mark - done, envelope, plan.dt)
+            run.blew_up_at = _find_failed_step(advance, state, done, mark - done, envelope, plan.dt)
             break
         state = after
         run.marks.append(mark)
@@ -84,7 +269,9 @@ def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: flo
     return state
 
 
-def _which_step(advance: AbstractStepper, state: State, done: int, count: int, envelope: Envelope, dt: float) -> int:
+def _find_failed_step(
+    advance: AbstractStepper, state: State, done: int, count: int, envelope: Envelope, dt: float
+) -> int:
     """Repeat the chunk step by step to find the one at which the field blew up."""
     for step in range(done + 1, done + count):
         state = advance.repeat(state, 1)

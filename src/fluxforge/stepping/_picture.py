@@ -11,8 +11,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import ScalarFormatter
 
 from fluxforge._types import CellField
-from fluxforge.mesh import draw_field
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._picture import draw_field
 
 COLOURS = "inferno"
 DIFFERENCES = "RdBu_r"

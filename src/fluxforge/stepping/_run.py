@@ -19,21 +19,39 @@ from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import find
+from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._build import Solver, check_diffusivity, check_precision
-from fluxforge.stepping._field import cell_capacity
-from fluxforge.stepping._march import check_fits, march, raise_memory_error
-from fluxforge.stepping._problem import Problem
-from fluxforge.stepping._problem_file import read_last, read_problem
-from fluxforge.stepping._setup import Setup, set_up
+from fluxforge.stepping._build import check_diffusivity, check_precision, run_stepper, stepper
+from fluxforge.stepping._field import CLOCK, cell_capacity
+from fluxforge.stepping._march import (
+    Plan,
+    automatic_step,
+    check_fits,
+    check_plan,
+    choose_step,
+    march,
+    plan_steps,
+    raise_memory_error,
+)
+from fluxforge.stepping._problem import Problem, read_last, read_problem
+from fluxforge.stepping._schedule import make_schedule
+from fluxforge.stepping._setup import Setup, set_up, times_of_stages
 from fluxforge.stepping._simulation import Comparison, Simulation
-from fluxforge.stepping._step_size import automatic_step, check_plan, choose_step, plan_steps
-from fluxforge.stepping._trained import TrainedNetwork
+from fluxforge.stepping._solvers import Solver
+from fluxforge.stepping._stepper import AbstractMethod, AbstractStepper
+from fluxforge.stepping._timed import (
+    Clock,
+    Forcing,
+    HostOperator,
+    TimedImplicitStepper,
+    TimedStepper,
+    VaryingImplicitStepper,
+)
 
 
 @np.errstate(all="ignore")
 def simulate(
-    scheme: str | os.PathLike[str] | Scheme | TrainedNetwork,
+    scheme: str | os.PathLike[str] | Scheme | AbstractMethod,
     mesh: Mesh | str | os.PathLike[str],
     *,
     equation: str | os.PathLike[str] | Equation | None = None,
@@ -70,7 +88,10 @@ def simulate(
     not finite, or 1e8 times larger than the initial and the boundary values and all that sources and Neumann walls
     have brought allow. Raises InputError, naming the argument, for an argument that cannot be used.
     """
-    scheme = _check_network(scheme, equation) if isinstance(scheme, TrainedNetwork) else find(scheme, equation)
+    if not isinstance(scheme, AbstractMethod):
+        scheme = find(scheme, equation)
+    elif equation is not None:
+        raise InputError(f"equation: a trained network has its own, {scheme.equation.name!r}: leave it out")
     check_plan(steps, end_time, start_time, save_every)
     check_flag(force, "force"), check_flag(throw, "throw"), check_function(progress, "progress")
     check_precision(dtype)
@@ -92,7 +113,7 @@ def simulate(
         solver=solver,
     )
     result = run_problem(problem, throw=throw, progress=progress)
-    for note in result.notes if isinstance(scheme, TrainedNetwork) else ():
+    for note in () if isinstance(scheme, Scheme) else result.notes:
         warnings.warn(note, stacklevel=2)
     return result
 
@@ -135,20 +156,27 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
     )
     envelope = work.envelope()
     with jax.enable_x64(problem.dtype == "float64"), raise_memory_error():
-        advance = work.stepper(plan)
-        run = march(advance, work.initial, envelope, plan, progress=progress)
+        run = march(_build_stepper(work, plan), work.initial, envelope, plan, progress=progress)
     if run.blew_up_at is not None:
-        work.explain_failure(plan, run.marks[-1], run.blew_up_at)
-    result = _result(problem, work, run.marks, run.fields)
-    result = replace(
-        result,
+        for step in range(run.marks[-1], run.blew_up_at):
+            for part in (0.0, 0.5, 1.0):
+                work.check_data_at(plan.start + (plan.first + step + part) * plan.dt)
+    equation = work.scheme.equation
+    result = Simulation(
+        scheme=work.scheme.name,
+        mesh=problem.mesh,
+        graph=work.graph,
         times=np.array([plan.time(mark) for mark in run.marks]),
+        fields=np.stack(run.fields),
         dt=plan.dt,
         dt_fourier=fourier,
         dt_limit=limit,
-        dt_choice=how,
+        steps=run.marks[-1],
         seconds_per_step=run.seconds_per_step,
         blew_up_at=run.blew_up_at,
+        words=equation.words,
+        capacity=None if equation.capacity == 1 else cell_capacity(equation, work.graph, work.parameters),
+        dt_choice=how,
         problem=problem,
         notes=(*work.notes(), *_range_notes(work, plan.dt / fourier)),
     )
@@ -158,34 +186,53 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
 
 
 def _range_notes(work: Setup, fourier: float) -> tuple[str, ...]:
-    return work.scheme.range_notes(fourier) if isinstance(work.scheme, TrainedNetwork) else ()
+    return () if isinstance(work.scheme, Scheme) else work.scheme.range_notes(fourier)
 
 
-def _result(problem: Problem, work: Setup, marks: list[int], fields: list[np.ndarray]) -> Simulation:
-    """The fields of a run; what the steps were is filled in by the caller."""
-    equation = work.scheme.equation
-    return Simulation(
-        scheme=work.scheme.name,
-        mesh=problem.mesh,
-        graph=work.graph,
-        times=np.zeros(len(marks)),
-        fields=np.stack(fields),
-        dt=0.0,
-        dt_fourier=0.0,
-        dt_limit=None,
-        steps=marks[-1],
-        seconds_per_step=0.0,
-        blew_up_at=None,
-        words=equation.words,
-        capacity=None if equation.capacity == 1 else cell_capacity(equation, work.graph, work.parameters),
+def _build_stepper(work: Setup, plan: Plan) -> AbstractStepper:
+    """The stepper of a run: that of a network, of data that change in time, or the fastest one for the scheme."""
+    problem, scheme, parameters = work.problem, work.scheme, work.parameters
+    if not isinstance(scheme, Scheme):
+        return scheme.stepper(work.graph, plan.dt, source=work.source, parameters=parameters, dtype=problem.dtype)
+    if work.varies:
+        return _build_timed_stepper(work, scheme, plan)
+    return run_stepper(
+        scheme,
+        work.graph,
+        plan.dt,
+        steps=plan.first + plan.steps,
+        parameters=parameters,
+        source=work.source,
+        dtype=problem.dtype,
+        solver=problem.solver,
     )
 
 
-def _check_network(network: TrainedNetwork, equation: object) -> TrainedNetwork:
-    """Refuse an equation beside a network, which has learned its own."""
-    if equation is not None:
-        raise InputError(f"equation: a trained network has its own, {network.equation.name!r}: leave it out")
-    return network
+def _build_timed_stepper(work: Setup, scheme: Scheme, plan: Plan) -> AbstractStepper:
+    problem, graph = work.problem, work.graph
+    clock = Clock.of(plan.start, plan.dt, plan.first, problem.dtype)
+    given = {**problem.parameters, **{k: v for k, v in work.parameters.items() if k not in problem.parameters}}
+    schedule = make_schedule(
+        scheme,
+        graph,
+        conditions=work.conditions,
+        parameters=given,
+        source=problem.source if work.source_varies else work.source,
+        dt=plan.dt,
+        time=problem.begin,
+        clock=CLOCK if any(p.name == CLOCK for p in scheme.equation.parameters) else None,
+        dtype=problem.dtype,
+    )
+    theta = float(scheme.theta)
+    if not scheme.implicit:
+        times = times_of_stages(scheme) or (0.0,) * len(scheme.stages)
+        return TimedStepper(scheme, schedule, clock, times, problem.dtype)
+    if linear_stages(scheme) is None:
+        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
+    if work.matrix_varies:
+        return VaryingImplicitStepper(clock, HostOperator(scheme, graph, given, schedule), theta)
+    inner = stepper(scheme, graph, plan.dt, parameters=work.parameters, dtype=problem.dtype, solver=problem.solver)
+    return TimedImplicitStepper(clock, inner, Forcing(scheme, schedule), theta)
 
 
 def rerun(folder: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None) -> Simulation:
@@ -232,7 +279,7 @@ def continue_problem(
 
 
 def compare(
-    schemes: Sequence[str | os.PathLike[str] | Scheme | TrainedNetwork],
+    schemes: Sequence[str | os.PathLike[str] | Scheme | AbstractMethod],
     mesh: Mesh | str | os.PathLike[str],
     *,
     progress: Callable[[int], None] | None = None,

@@ -1,29 +1,122 @@
-"""A problem's data at any time, inside a compiled step.
+"""A problem's data at any time, inside a compiled step: sources, walls and parameters.
 
 Formulas are evaluated by JAX; functions of the user's are called on the host, as are parameters that change in time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+import sympy as sp
+from jaxtyping import Array, Bool, Float, Int
 
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError
+from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._parse import parse
+from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 from fluxforge.graph._neighbourhoods import Neighbourhoods
 from fluxforge.graph._pad import pad_graph
-from fluxforge.graph._padded_graph import PaddedGraph, Shown, Slots, outflow_rule, put
+from fluxforge.graph._padded_graph import PaddedGraph, Shown, outflow_rule, put
 from fluxforge.graph._stages import Moment
-from fluxforge.mesh._boundary import Condition, Value, depends_on_time, evaluate_at
+from fluxforge.mesh._boundary import Condition, Robin, Value, depends_on_time, evaluate_at, faces_of_tags, wall_value
 from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls, wall_conductance
 from fluxforge.mesh._parameters import Settings, resolve, settings_at, varies_in_time
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._scheme import Ghost, Scheme
-from fluxforge.stepping._varying import Time, Varying, Walls, varying_walls
+from fluxforge.stepping._stepper import message_symbols
+
+Time = Float[Array, ""]
+
+
+class Varying(eqx.Module):
+    """A formula or function of place and time at fixed places."""
+
+    places: Float[Array, "places dimension"]
+    expression: sp.Expr | None = eqx.field(static=True)
+    function: Callable[[Any], np.ndarray] | None = eqx.field(static=True)
+
+    @staticmethod
+    def of(value: Value, places: np.ndarray, what: str, dtype: Precision) -> "Varying":
+        """Parse a formula, or wrap a function; `what` names it in messages."""
+        d = places.shape[1]
+        if isinstance(value, str):
+            return Varying(put(places, dtype), parse(value, symbols_of((*COORDINATES[:d], TIME))), None)
+
+        def call(time: Any) -> np.ndarray:
+            try:
+                return evaluate_at(value, places, what, float(time)).astype(dtype)
+            except InputError:
+                # JAX would wrap an exception: the field is then not finite, and the reason is looked for.
+                return np.full(len(places), np.nan, dtype)
+
+        return Varying(put(places, dtype), None, call)
+
+    def __call__(self, time: Time) -> Float[Array, " places"]:
+        """The values at one time."""
+        shape = self.places.shape[:1]
+        if self.function is not None:
+            return jax.pure_callback(self.function, jax.ShapeDtypeStruct(shape, self.places.dtype), time)
+        known = {symbol(name): self.places[:, i] for i, name in enumerate(COORDINATES[: self.places.shape[1]])}
+        assert self.expression is not None
+        found = evaluate(self.expression, known | {symbol(TIME): time}, jnp)
+        return jnp.broadcast_to(jnp.asarray(found, self.places.dtype), shape)
+
+
+class Walls(eqx.Module):
+    """What ghosts show at any time: `value` and `transfer` where nothing else is said, and parts of them that vary."""
+
+    neumann: Bool[Array, " boundary"]
+    robin: Bool[Array, " boundary"]
+    delta: Float[Array, " boundary"]
+    value: Float[Array, " boundary"]
+    transfer: Float[Array, " boundary"]
+    values: tuple[tuple[Int[Array, " n"], Varying], ...]
+    transfers: tuple[tuple[Int[Array, " n"], Varying], ...]
+
+    def at(
+        self, time: Time, follow: Float[Array, " boundary"], conductance: Float[Array, " boundary"]
+    ) -> tuple[Float[Array, " boundary"], Float[Array, " boundary"]]:
+        """∂(ghost)/∂(owner), and what the ghost adds; `follow` is the former where no Robin wall decides."""
+        value, transfer = self.value, self.transfer
+        for where, part in self.values:
+            value = value.at[where].set(part(time))
+        for where, part in self.transfers:
+            transfer = transfer.at[where].set(part(time))
+        total = conductance + transfer
+        share = jnp.where(total > 0, conductance / jnp.where(total > 0, total, 1.0), 1.0)
+        # An exception would not leave a compiled step: nan ends the run, and the wall is then named.
+        follow = jnp.where(self.robin, jnp.where(transfer < 0, jnp.nan, share), follow)
+        return follow, jnp.where(self.neumann, value * self.delta, (1.0 - follow) * value)
+
+
+def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: Precision) -> Walls:
+    """The walls of a graph with the conditions it was made with."""
+    walls = slice(graph.interior, None)
+    foot = graph.x[graph.owner[walls]] + graph.d[walls]
+    values, transfers = [], []
+    for name, here in zip(graph.tags, faces_of_tags(graph.tags, graph.tag), strict=True):
+        condition = conditions[name]
+        at, what = (foot if isinstance(condition, Robin) else graph.centre[walls])[here], f"the condition of {name!r}"
+        if len(here) and depends_on_time(wall_value(condition), graph.dimension):
+            values.append((put(here), Varying.of(wall_value(condition), at, what, dtype)))
+        if len(here) and isinstance(condition, Robin) and depends_on_time(condition.h, graph.dimension):
+            transfers.append((put(here), Varying.of(condition.h, at, f"h of {what}", dtype)))
+    robin = np.zeros(graph.ghosts, bool) if graph.transfer is None else np.isfinite(graph.transfer)
+    transfer = np.zeros(graph.ghosts) if graph.transfer is None else np.where(robin, graph.transfer, 0.0)
+    return Walls(
+        neumann=put(graph.neumann),
+        robin=put(robin),
+        delta=put(graph.delta[walls], dtype),
+        value=put(graph.value, dtype),
+        transfer=put(transfer, dtype),
+        values=tuple(values),
+        transfers=tuple(transfers),
+    )
 
 
 class HostParameters:
@@ -46,14 +139,12 @@ class HostParameters:
         fields = resolve(equation, graph, settings_at(equation, self.settings, float(time), graph.dimension))
         closed = close_walls(graph, equation, fields)
         hoods = Neighbourhoods(closed, fields)
-        read = {
-            own for stage in self.scheme.stages for m in stage.messages.values() for own in m.expression.free_symbols
-        }
+        read = message_symbols(self.scheme)
         geometry = {
             f"{hop} {own.name}": hoods[hop].geometry[own]
             for hop in self.scheme.hops()
-            for own in sorted(read, key=str)
-            if own in hoods[hop].geometry
+            for own in sorted(hoods[hop].geometry, key=str)
+            if own.name in read
         }
         walls = {"follow": closed.following, "conductance": _conductance(closed, equation, fields)}
         found = {"constants": fields.constants, "cells": fields.cells, "geometry": geometry, "walls": walls}
@@ -94,18 +185,11 @@ class Schedule(eqx.Module):
 
 
 def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: Mapping[str, Array]) -> PaddedGraph:
-    hops = {
-        name: Slots(
-            hop.ends,
-            hop.geometry
-            | {key.removeprefix(f"{name} "): v for key, v in geometry.items() if key.startswith(f"{name} ")},
-            hop.mask,
-            hop.middle,
-            hop.share,
-        )
-        for name, hop in graph.hops.items()
-    }
-    return PaddedGraph(graph.V, graph.live, graph.shown, hops, {**graph.cells, **cells}, graph.outflow, graph.columns)
+    hops = {}
+    for name, hop in graph.hops.items():
+        own = {key.removeprefix(f"{name} "): v for key, v in geometry.items() if key.startswith(f"{name} ")}
+        hops[name] = replace(hop, geometry=hop.geometry | own)
+    return replace(graph, hops=hops, cells={**graph.cells, **cells})
 
 
 def _with_walls(
@@ -118,7 +202,7 @@ def _with_walls(
         held = shown[str(rule)]
         added = constant if rule is Ghost.DIRICHLET else jnp.zeros_like(constant)
         shown[str(rule)] = Shown(held.cell, held.scale.at[cells:].set(follow), held.constant.at[cells:].set(added))
-    return PaddedGraph(graph.V, graph.live, shown, graph.hops, graph.cells, graph.outflow, graph.columns)
+    return replace(graph, shown=shown)
 
 
 def make_schedule(
@@ -137,10 +221,11 @@ def make_schedule(
     equation = scheme.equation
     fields = resolve(equation, graph, settings_at(equation, parameters, time, graph.dimension))
     closed = close_walls(graph, equation, fields)
-    read = {own.name for stage in scheme.stages for m in stage.messages.values() for own in m.expression.free_symbols}
     outflow = outflow_rule(graph, equation, fields, dtype)
     return Schedule(
-        graph=pad_graph(closed, scheme.hops(), parameters=fields, symbols=read, outflow=outflow, dtype=dtype),
+        graph=pad_graph(
+            closed, scheme.hops(), parameters=fields, symbols=message_symbols(scheme), outflow=outflow, dtype=dtype
+        ),
         walls=varying_walls(graph, conditions, dtype),
         source=_source(source, graph, dtype),
         follow=put(closed.following, dtype),

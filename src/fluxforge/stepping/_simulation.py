@@ -1,12 +1,14 @@
-"""The results of a run: fields, summary, errors and figures; and the comparison of several runs."""
+"""The results of a run: fields, summary, errors, figures and files; and the comparison of several runs."""
 
 import base64
 import html
 import io
 import math
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from jaxtyping import Float
@@ -14,20 +16,23 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from fluxforge._files import atomic_path
+from fluxforge._arguments import check_flag, check_kind, check_path
+from fluxforge._files import atomic_path, write_document, write_text
 from fluxforge._types import CellField
 from fluxforge.expression._parse import field
 from fluxforge.expression._symbols import COORDINATES, TIME
-from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._picture import save_figure
+from fluxforge.mesh._write import write
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
-from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._field import CELL, field_on_cells
+from fluxforge.stepping._folder import folder_names, replace_folder
+from fluxforge.stepping._limit import limit_kind
 from fluxforge.stepping._picture import comparison_figure, draw_with_bar
-from fluxforge.stepping._problem import Problem
-from fluxforge.stepping._stable_region import limit_kind
+from fluxforge.stepping._problem import Problem, write_problem
 
 # Above this, drawing takes more than about a second.
 MOST_CELLS_SHOWN = 50_000
@@ -140,9 +145,6 @@ class Simulation:
 
     def save(self, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False) -> list[Path]:
         """Write what `fluxforge simulate -o FOLDER` writes (see `write_run`); return the paths of the files."""
-        # `_output` imports this module.
-        from fluxforge.stepping._output import write_run
-
         return write_run(self, folder, gif=gif, overwrite=overwrite)
 
     def error(self, exact: Value | np.ndarray) -> ErrorNorms:
@@ -201,6 +203,17 @@ class Comparison:
         with np.errstate(all="ignore"):
             return [_compare_with(self.simulations[0], other) for other in self.simulations]
 
+    def plot(self) -> Figure:
+        """The last field of each scheme, and of all but the first its difference from the first."""
+        first, *others = runs = self.simulations
+        return comparison_figure(
+            first.mesh,
+            {f"{k}": run.final for k, run in enumerate(runs)},
+            [(f"{k}", "0") for k in range(1, len(runs))],
+            titles=[*(_caption(run, -1) for run in runs), *(f"{run.scheme} − {first.scheme}" for run in others)],
+            unknown=first.words.unknown,
+        )
+
 
 def _compare_with(first: Simulation, other: Simulation) -> ComparisonRow:
     l2 = linf = None
@@ -224,25 +237,6 @@ def _compare_with(first: Simulation, other: Simulation) -> ComparisonRow:
     )
 
 
-def field_picture(simulation: Simulation, path: str | os.PathLike[str]) -> None:
-    """Draw the last saved field to a file."""
-    save_figure(simulation.plot(), path)
-
-
-def side_by_side(comparison: Comparison, path: str | os.PathLike[str]) -> None:
-    """Draw the last field of each scheme, and of all but the first its difference from the first, to a file."""
-    first, *others = runs = comparison.simulations
-    titles = [_caption(run, -1) for run in runs]
-    figure = comparison_figure(
-        first.mesh,
-        {f"{k}": run.fields[-1] for k, run in enumerate(runs)},
-        [(f"{k}", "0") for k in range(1, len(runs))],
-        titles=titles + [f"{run.scheme} − {first.scheme}" for run in others],
-        unknown=first.words.unknown,
-    )
-    save_figure(figure, path, dpi=120)
-
-
 def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
     """Write all saved fields as an animated GIF, on one colour scale."""
     figure = Figure(figsize=(5.4, 4.6), layout="constrained")
@@ -263,3 +257,94 @@ def animation(simulation: Simulation, path: str | os.PathLike[str]) -> None:
 
 def _caption(simulation: Simulation, frame: int) -> str:
     return f"{simulation.scheme}, t = {simulation.times[frame]:.4g}"
+
+
+SUMMARY_VERSION = 1
+
+
+# Matplotlib's scales overflow beside fields near the largest number; the picture is drawn all the same.
+@np.errstate(all="ignore")
+def write_run(
+    simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
+) -> list[Path]:
+    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths.
+
+    `problem.json` and `problem.npz` hold what was run, so that `rerun` and `restart` need nothing but the folder.
+    Raises InputError where the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once
+    the new ones are complete.
+    """
+    check_kind(simulation, "simulation", Simulation, "what simulate(...) returned")
+    target = _output_folder(folder, gif=gif, overwrite=overwrite)
+    with replace_folder(target, [simulation.scheme], overwrite=overwrite) as writing:
+        written = _write_run(simulation, writing, gif=gif)
+    return [target / path.relative_to(writing) for path in written]
+
+
+def _output_folder(folder: str | os.PathLike[str], *, gif: bool, overwrite: bool) -> Path:
+    check_flag(gif, "gif"), check_flag(overwrite, "overwrite")
+    return Path(check_path(folder, "folder", "the path of a folder"))
+
+
+def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]:
+    written = write_series(simulation, folder)
+    save_figure(simulation.plot(), folder / "final.png")
+    written.append(folder / "final.png")
+    if gif:
+        animation(simulation, folder / "T.gif")
+        written.append(folder / "T.gif")
+    if simulation.problem is not None:
+        written += write_problem(
+            simulation.problem,
+            folder,
+            dt=simulation.dt,
+            step=simulation.problem.first_step + simulation.steps,
+            time=float(simulation.times[-1]),
+            final=simulation.final,
+        )
+    write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, asdict(simulation.summary()))
+    return [*written, folder / "summary.json"]
+
+
+def write_series(simulation: Simulation, folder: Path) -> list[Path]:
+    """Write the saved fields as VTU files, and the .pvd file that ParaView opens as one animation; return the paths."""
+    digits = len(str(len(simulation.fields) - 1))
+    frames = [folder / f"T_{k:0{digits}d}.vtu" for k in range(len(simulation.fields))]
+    mixed = (simulation.mesh.cells < 0).any()
+    numbers = {CELL: np.arange(len(simulation.mesh.cells))} if mixed else {}
+    for path, T in zip(frames, simulation.fields, strict=True):
+        write(simulation.mesh, path, cell_data={"T": T} | numbers)
+    for path in folder.glob("T_*.vtu"):
+        # Fields of an earlier run in the same folder that the new series.pvd does not list.
+        if path not in frames and re.fullmatch(r"T_\d+\.vtu", path.name):
+            path.unlink()
+    lines = [
+        f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
+        for time, path in zip(simulation.times.tolist(), frames, strict=True)
+    ]
+    head = (
+        '<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n  <Collection>\n'
+    )
+    write_text(folder / "series.pvd", head + "\n".join(lines) + "\n  </Collection>\n</VTKFile>\n")
+    return [*frames, folder / "series.pvd"]
+
+
+@np.errstate(all="ignore")
+def write_comparison(
+    comparison: Comparison, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
+) -> list[Path]:
+    """Write a folder per scheme as `write_run` does, a picture of all final fields, and the table as JSON.
+
+    Raises InputError where the folder holds an earlier run, unless `overwrite`.
+    """
+    check_kind(comparison, "comparison", Comparison, "what compare(...) returned")
+    target = _output_folder(folder, gif=gif, overwrite=overwrite)
+    schemes = [simulation.scheme for simulation in comparison.simulations]
+    with replace_folder(target, schemes, overwrite=overwrite) as writing:
+        written: list[Path] = []
+        for name, simulation in zip(folder_names(schemes), comparison.simulations, strict=True):
+            written += _write_run(simulation, writing / name, gif=gif)
+        save_figure(comparison.plot(), writing / "compare.png", dpi=120)
+        content = {"schemes": [asdict(row) for row in comparison.table()]}
+        write_document(writing / "compare.json", "comparison", SUMMARY_VERSION, content)
+        written += [writing / "compare.png", writing / "compare.json"]
+    return [target / path.relative_to(writing) for path in written]

@@ -19,12 +19,12 @@ from fluxforge._arguments import check_choice, check_path
 from fluxforge._files import write_document
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Conditions, Value
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
+from fluxforge.mesh._picture import save_figure
 from fluxforge.mesh._read import as_mesh
 from fluxforge.mesh._write import write
 from fluxforge.pde._equation import Equation
@@ -35,12 +35,11 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator
 from fluxforge.stepping._build import DIRECT_MOST_CELLS, check_diffusivity
 from fluxforge.stepping._field import cell_capacity, field_on_cells
-from fluxforge.stepping._implicit import factorise
-from fluxforge.stepping._krylov import Krylov, Method, multigrid_or_ilu, near_system
-from fluxforge.stepping._multigrid import AbstractSolver, Multigrid
-from fluxforge.stepping._output import replace_folder
+from fluxforge.stepping._folder import replace_folder
+from fluxforge.stepping._implicit import near_system
 from fluxforge.stepping._picture import draw_with_bar
 from fluxforge.stepping._setup import check_robin_walls
+from fluxforge.stepping._solvers import AbstractSolver, Krylov, Method, Multigrid, factorise, multigrid_or_ilu
 
 SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
 # Of what the balances add up: a solve leaves a few roundings per entry, an iteration its tolerance.

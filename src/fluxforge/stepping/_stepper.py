@@ -1,7 +1,7 @@
 """A scheme on a graph becomes a step,  T' = step(T): the interface, orders of cells, schemes as they are written."""
 
 import abc
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -9,22 +9,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from fluxforge._types import State
+from fluxforge._types import Precision, State
 from fluxforge.graph._neighbourhoods import check_dimension
 from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, outflow_rule, put
 from fluxforge.graph._stages import Formulas, evaluate_stages, fixed_sums
+from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._dual import DualGraph, close_walls
+from fluxforge.mesh._hops import has_lines
 from fluxforge.mesh._parameters import Settings, resolve
-from fluxforge.scheme._scheme import Scheme
+from fluxforge.pde._equation import Equation
+from fluxforge.scheme._document import bounded_scheme
+from fluxforge.scheme._scheme import Hop, Scheme
 
 
 class AbstractStepper(eqx.Module):
     """One time step, and many.
 
     `advance` works on cells in an order of its own, which keeps neighbours close in memory; `enter` and `leave`
-    carry a field there and back. Calling the stepper does all three, so its caller never sees that order.
+    carry a field there and back. Calling the stepper does all three, so its caller never sees that order. `engine` is
+    what compiles the steps.
     """
+
+    engine: ClassVar[str] = "XLA"
 
     @abc.abstractmethod
     def advance(self, T: State) -> State:
@@ -42,6 +49,15 @@ class AbstractStepper(eqx.Module):
     def repeat(self, T: State, steps: int) -> State:
         """Many steps, in the stepper's own order."""
 
+    def bytes_per_cell(self, cells: int) -> float | None:
+        """Memory traffic of a step: every coefficient and index read once, each field read once by each stage that
+        uses it, each output written once.
+
+        None where that is not known, as for implicit schemes, whose solver decides how often it reads them. The kernel
+        on the host holds several steps in the cache and moves less than this from memory.
+        """
+        return None
+
     def __call__(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """One step of a field in the mesh's order."""
         return self.rollout(T, 1)
@@ -49,6 +65,34 @@ class AbstractStepper(eqx.Module):
     def rollout(self, T: Float[Array | np.ndarray, " cells"], steps: int) -> State:
         """The field after that many steps, in the mesh's order."""
         return self.leave(self.repeat(self.enter(T), steps))
+
+
+class AbstractMethod(abc.ABC):
+    """A time-stepping method that is not a Scheme, such as a trained network, for `simulate`."""
+
+    name: str
+    equation: Equation
+    implicit: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def stepper(
+        self,
+        graph: DualGraph,
+        dt: float,
+        *,
+        source: Value | np.ndarray = 0.0,
+        parameters: Settings | None = None,
+        dtype: Precision = "float64",
+    ) -> AbstractStepper:
+        """The method on a graph with the time step `dt`."""
+
+    @abc.abstractmethod
+    def check_settings(self, parameters: Settings) -> Settings:
+        """All parameters of the equation, given those of the user; raises InputError for values it cannot take."""
+
+    @abc.abstractmethod
+    def range_notes(self, fourier: float) -> tuple[str, ...]:
+        """Warnings about a time step, given in reference steps, that lies outside the method's range."""
 
 
 # The host of a GPU decides after every turn of a loop whether there is another: with one step a turn, a step of 10⁶
@@ -90,15 +134,24 @@ class Order(eqx.Module):
         return Order(put(order, np.int32), put(back, np.int32))
 
 
-def to_stepper_order(T: Float[Array | np.ndarray, " cells"], order: Order | None, dtype: str) -> State:
-    """A field on the device, in the given order."""
-    field = put(T, dtype) if isinstance(T, np.ndarray) else jnp.asarray(T, dtype)
-    return field if order is None else field[order.forward]
+class DeviceStepper(AbstractStepper):
+    """Steps on the device; `order` is the stepper's order of cells, None for the mesh's own."""
 
+    order: Order | None = eqx.field(default=None, kw_only=True)
+    dtype: Precision = eqx.field(static=True, default="float64", kw_only=True)
 
-def to_mesh_order(T: State, order: Order | None) -> State:
-    """A field in the mesh's order again."""
-    return T if order is None else T[order.back]
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """A field from the mesh's order to the stepper's."""
+        field = put(T, self.dtype) if isinstance(T, np.ndarray) else jnp.asarray(T, self.dtype)
+        return field if self.order is None else field[self.order.forward]
+
+    def leave(self, T: State) -> State:
+        """A field from the stepper's order to the mesh's."""
+        return T if self.order is None else T[self.order.back]
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps without leaving the device."""
+        return repeat_steps(self, T, jnp.asarray(steps))
 
 
 _BITS = 16
@@ -108,10 +161,10 @@ def local_order(graph: DualGraph) -> Int[np.ndarray, " cells"] | None:
     """Cells along Hilbert's curve (in space, Morton's) through the centroids; None where the mesh is in order."""
     if graph.cells < 4096:
         return None
-    return None if _streams(graph) else (hilbert_order if graph.dimension == 2 else morton_order)(graph.x)
+    return None if _is_banded(graph) else (hilbert_order if graph.dimension == 2 else morton_order)(graph.x)
 
 
-def _streams(graph: DualGraph) -> bool:
+def _is_banded(graph: DualGraph) -> bool:
     """Whether the mesh's own order walks the mesh in bands: neighbours a bounded distance ahead or behind."""
     inside = slice(graph.interior)
     reach = np.abs(graph.owner[inside].astype(np.int64) - graph.neighbour[inside])
@@ -155,28 +208,21 @@ def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " c
 _LEAST_BY_SLOT = 1 << 14
 
 
-class GeneralStepper(AbstractStepper):
+def message_symbols(scheme: Scheme) -> set[str]:
+    """The names of all symbols in the messages of a scheme."""
+    messages = (message for stage in scheme.stages for message in stage.messages.values())
+    return {own.name for message in messages for own in message.expression.free_symbols}
+
+
+class GeneralStepper(DeviceStepper):
     """Every message is evaluated in every slot at every step, but on large meshes those without fields (`fixed`)."""
 
     scheme: Scheme = eqx.field(static=True)
     dt: float = eqx.field(static=True)
     constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
-    dtype: Literal["float32", "float64"] = eqx.field(static=True)
     S: State
     graph: PaddedGraph
     fixed: tuple[dict[str, State], ...]
-
-    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """The mesh's order is the stepper's."""
-        return to_stepper_order(T, None, self.dtype)
-
-    def leave(self, T: State) -> State:
-        """The mesh's order is the stepper's."""
-        return T
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps without leaving the device."""
-        return repeat_steps(self, T, jnp.asarray(steps))
 
     @eqx.filter_jit
     def advance(self, T: State) -> State:
@@ -198,14 +244,12 @@ def general_stepper(
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
     check_dimension(scheme, graph)
     fields = resolve(scheme.equation, graph, parameters)
-    messages = [message.expression for stage in scheme.stages for message in stage.messages.values()]
-    read = {own.name for expression in messages for own in expression.free_symbols}
     by_slot = graph.cells >= _LEAST_BY_SLOT
     padded = pad_graph(
         close_walls(graph, scheme.equation, fields),
         scheme.hops(),
         parameters=fields,
-        symbols=read,
+        symbols=message_symbols(scheme),
         outflow=outflow_rule(graph, scheme.equation, fields, dtype),
         dtype=dtype,
         by_slot=by_slot,
@@ -219,3 +263,31 @@ def general_stepper(
         graph=padded,
         fixed=fixed_sums(scheme.stages, padded, fields.constants) if by_slot else ({},) * len(scheme.stages),
     )
+
+
+class HostStepper(AbstractStepper):
+    """Steps on the host, in the mesh's order of cells and in float64."""
+
+    def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """The mesh's order is the stepper's."""
+        return np.array(T, float)
+
+    def leave(self, T: State) -> State:
+        """The mesh's order is the stepper's."""
+        return T
+
+    def repeat(self, T: State, steps: int) -> State:
+        """Many steps."""
+        for _ in range(steps):
+            T = self.advance(T)
+        return T
+
+
+def scheme_for_cells(scheme: Scheme, graph: DualGraph) -> Scheme:
+    """The scheme, or where it needs lines of cells that the mesh does not have, the same limiter in any cells.
+
+    A scheme with formulas of its own along lines stays as it is, and is refused where its neighbourhoods are made.
+    """
+    if Hop.LINE not in scheme.hops() or has_lines(graph):
+        return scheme
+    return bounded_scheme(scheme, graph.dimension) or scheme

@@ -4,7 +4,6 @@ The state of these steppers is the field with the number n of the step behind it
 and not a sum of rounded steps.
 """
 
-import abc
 from dataclasses import replace
 from typing import Literal
 
@@ -14,33 +13,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.errors import InputError, SchemeError
+from fluxforge.errors import InputError
 from fluxforge.graph._padded_graph import put
 from fluxforge.graph._stages import Formulas, evaluate_stages, visit_stages_in_time
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, resolve, settings_at
-from fluxforge.scheme._document import named_scheme
 from fluxforge.scheme._scheme import NEXT, Ghost, Scheme
-from fluxforge.stepping._assemble import Operator, operator
-from fluxforge.stepping._implicit import HostExchange, factorise, sides
+from fluxforge.stepping._assemble import Operator, operator, sides
+from fluxforge.stepping._implicit import HostExchange
 from fluxforge.stepping._schedule import Schedule
-from fluxforge.stepping._stepper import AbstractStepper, repeat_steps, to_stepper_order
-
-
-def times_of_stages(scheme: Scheme) -> tuple[float, ...] | None:
-    """The c of every stage, whose time is t + c Δt; None where no time integrator that is known has made the scheme.
-
-    A scheme read from a file has no times of its own; one that is a scheme of its name has the times of that.
-    """
-    if any(stage.time is None for stage in scheme.stages):
-        try:
-            known = named_scheme(scheme.name, scheme.equation, scheme.dimension or 2)
-        except SchemeError:
-            return None
-        if known is None or known != scheme or any(stage.time is None for stage in known.stages):
-            return None
-        scheme = known
-    return tuple(float(stage.time) for stage in scheme.stages if stage.time is not None)
+from fluxforge.stepping._solvers import factorise
+from fluxforge.stepping._stepper import AbstractStepper, repeat_steps
 
 
 class Clock(eqx.Module):
@@ -72,8 +55,7 @@ class TimedStepper(AbstractStepper):
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
         """The field with the number of the first step behind it."""
-        field = to_stepper_order(T, None, self.dtype)
-        return jnp.concatenate([field, self.clock.first[None]])
+        return jnp.concatenate([jnp.asarray(T, self.dtype), self.clock.first[None]])
 
     def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
         """The field alone."""
@@ -96,9 +78,11 @@ class TimedStepper(AbstractStepper):
 class HostTimed(AbstractStepper):
     """The state of a stepper on the host, with the number of the step behind the field."""
 
+    clock: Clock
+
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
         """The field with the number of the first step behind it."""
-        return np.append(np.array(T, float), float(self._first))
+        return np.append(np.array(T, float), float(self.clock.first))
 
     def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
         """The field alone."""
@@ -109,11 +93,6 @@ class HostTimed(AbstractStepper):
         for _ in range(steps):
             T = self.advance(T)
         return T
-
-    @property
-    @abc.abstractmethod
-    def _first(self) -> float:
-        """The number of the first step."""
 
 
 class Forcing(eqx.Module):
@@ -137,12 +116,7 @@ class TimedImplicitStepper(HostTimed):
 
     inner: AbstractStepper
     forcing: Forcing
-    clock: Clock
     theta: float = eqx.field(static=True)
-
-    @property
-    def _first(self) -> float:
-        return float(self.clock.first)
 
     def advance(self, T: State) -> State:
         """One step."""
@@ -208,12 +182,7 @@ class VaryingImplicitStepper(HostTimed):
     """
 
     at: HostOperator = eqx.field(static=True)
-    clock: Clock
     theta: float = eqx.field(static=True)
-
-    @property
-    def _first(self) -> float:
-        return float(self.clock.first)
 
     def advance(self, T: State) -> State:
         """One step."""

@@ -1,33 +1,74 @@
-"""A trained network as a method of its own: on a mesh and a field, and in `simulate`."""
+"""Networks as steppers: any network on a graph, and trained ones as methods of `simulate`."""
 
+import os
 from dataclasses import dataclass
-from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from fluxforge._arguments import check_positive
-from fluxforge._types import CellField, Precision
+from fluxforge._arguments import check_kind, check_positive
+from fluxforge._types import CellField, Precision, State
 from fluxforge.errors import InputError
-from fluxforge.gnn._build import cast
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, cast
 from fluxforge.graph._pad import pad_graph
-from fluxforge.graph._padded_graph import put
+from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Conditions, Value
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, close_walls
+from fluxforge.mesh._dual import DualGraph, check_graph, close_walls
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh
-from fluxforge.pde._equation import Equation
-from fluxforge.stepping._build import NetworkStepper
+from fluxforge.pde._equation import HEAT, Equation
+from fluxforge.stepping._build import check_64_bits, check_precision
 from fluxforge.stepping._field import field_on_cells
+from fluxforge.stepping._stepper import (
+    AbstractMethod,
+    DeviceStepper,
+)
+
+
+class NetworkStepper(DeviceStepper):
+    """T' = M_θ(T) on one graph. Steppers of graphs padded to one size share a compilation."""
+
+    network: AbstractNetwork
+    graph: PaddedGraph
+    S: Float[Array, " cells"]
+    dt: Float[Array, ""]
+    parameters: dict[str, Float[Array, ""]]
+
+    @eqx.filter_jit
+    def advance(self, T: State) -> State:
+        """One step."""
+        return self.network(self.graph, T, self.S, dt=self.dt, parameters=self.parameters)
+
+
+def network_stepper(
+    network: AbstractNetwork,
+    graph: DualGraph,
+    dt: float,
+    *,
+    diffusivity: float = 1.0,
+    source: float | str | Float[np.ndarray, " cells"] = 0.0,
+    precision: Precision = "float64",
+) -> NetworkStepper:
+    """Put a network on a graph. Lengths and times are scaled to the units networks are trained in; T is not.
+
+    With x ↦ x/ℓ, Δt ↦ Δt/ℓ², S ↦ S ℓ² and ℓ² the mean cell volume, the heat equation and α stay as they are.
+    """
+    check_kind(network, "network", AbstractNetwork, "a network")
+    check_graph(graph)
+    dt, diffusivity = check_positive(dt, "dt"), check_positive(diffusivity, "diffusivity")
+    check_64_bits(check_precision(precision, "precision"), "precision")
+    trained = TrainedNetwork("network", network, HEAT, HEAT.settings(diffusivity=diffusivity))
+    return trained.stepper(graph, dt, source=source, dtype=precision)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TrainedNetwork:
+class TrainedNetwork(AbstractMethod):
     """A network with the equation it was trained for and the values of its parameters, which are in its weights.
 
     `network(mesh, T, dt=1e-4)` is one step, and `ff.simulate(network, mesh, …)` runs it. Its stability limit is not
@@ -44,7 +85,6 @@ class TrainedNetwork:
     equation: Equation
     parameters: Settings
     fourier: tuple[float, float] | None = None
-    implicit: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
@@ -52,7 +92,7 @@ class TrainedNetwork:
 
     def __call__(
         self,
-        mesh: Mesh,
+        mesh: Mesh | str | os.PathLike[str],
         T: Value | np.ndarray,
         *,
         dt: float,
@@ -84,37 +124,24 @@ class TrainedNetwork:
         Other `parameters` than those it was trained with are for networks in the form of a flux.
         """
         if isinstance(self.network, FluxNetwork):
-            return self._flux_stepper(self.network, graph, dt, source, self.check_settings(parameters or {}), dtype)
-        scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
-        S = field_on_cells(source, graph, "the source")
-        numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
-        if len(numbers) < len(self.parameters):
-            raise InputError(f"equation {self.equation.name!r}: only parameters that are one number are supported here")
+            fields = resolve(self.equation, graph, self.check_settings(parameters or {}))
+            closed, length, numbers = close_walls(graph, self.equation, fields), 1.0, fields.constants
+            padded = pad_graph(closed, self.network.hops, parameters=fields, dtype=dtype)
+        else:
+            scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
+            numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
+            if len(numbers) < len(self.parameters):
+                raise InputError(
+                    f"equation {self.equation.name!r}: only parameters that are one number are supported here"
+                )
+            padded = pad_graph(scaled, self.network.hops, dtype=dtype)
         return NetworkStepper(
             network=cast(self.network, dtype),
-            graph=pad_graph(scaled, self.network.hops, dtype=dtype),
-            S=put(S * length**2, dtype),
+            graph=padded,
+            S=put(field_on_cells(source, graph, "the source") * length**2, dtype),
             dt=jnp.asarray(check_positive(dt, "dt") / length**2, dtype),
             parameters={name: jnp.asarray(value, dtype) for name, value in numbers.items()},
-        )
-
-    def _flux_stepper(
-        self,
-        network: FluxNetwork,
-        graph: DualGraph,
-        dt: float,
-        source: Value | np.ndarray,
-        parameters: Settings,
-        dtype: Precision,
-    ) -> NetworkStepper:
-        fields = resolve(self.equation, graph, parameters)
-        closed = close_walls(graph, self.equation, fields)
-        return NetworkStepper(
-            network=cast(network, dtype),
-            graph=pad_graph(closed, network.hops, parameters=fields, dtype=dtype),
-            S=put(field_on_cells(source, graph, "the source"), dtype),
-            dt=jnp.asarray(check_positive(dt, "dt"), dtype),
-            parameters={name: jnp.asarray(value, dtype) for name, value in fields.constants.items()},
+            dtype=dtype,
         )
 
     def range_notes(self, fourier: float) -> tuple[str, ...]:

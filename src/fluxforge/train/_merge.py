@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fluxforge.errors import InputError
-from fluxforge.gnn._mlp import MLP, Linear
+from fluxforge.gnn._network import MLP, Linear
 
 # Changes of the output below this part of its range, or below FLOOR for inputs and outputs of size one, are taken as
 # noise of the training.

@@ -12,12 +12,11 @@ import optimistix as optx
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from fluxforge import recipe
 from fluxforge.data._problem import Problem
 from fluxforge.errors import InputError
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, cast
 from fluxforge.loss._loss import data_loss, defects
+from fluxforge.recipe._recipe import Loss, Polish, Training
 
 OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingProxyType(
     {
@@ -32,7 +31,7 @@ OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingP
 )
 
 
-def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
+def learning_rate(spec: Training) -> Callable[[Any], Any]:
     """The rate as a function of the step: a linear rise over `warm_up`, constant until `decay_from`, then a decay to 0.
 
     The decay is linear or a cosine, and begins after the warm-up.
@@ -50,7 +49,7 @@ def learning_rate(spec: recipe.Training) -> Callable[[Any], Any]:
     return rate
 
 
-def optimiser(spec: recipe.Training) -> optax.GradientTransformation:
+def optimiser(spec: Training) -> optax.GradientTransformation:
     """The optimiser of a recipe, with gradient clipping if it asks for it."""
     chosen = OPTIMISERS[spec.optimizer](learning_rate(spec))
     return optax.chain(optax.clip_by_global_norm(spec.clip), chosen) if spec.clip else chosen
@@ -95,7 +94,7 @@ def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vec
 MOST_ENTRIES = 2 * 10**8
 
 
-def polish(network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: recipe.Polish) -> AbstractNetwork:
+def polish(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish) -> AbstractNetwork:
     """The network after `how.steps` steps of a second-order method; the given one if the loss has risen."""
     with jax.enable_x64(True):
         before = cast(network, "float64")
@@ -105,9 +104,7 @@ def polish(network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: 
         return after if worth(after) < worth(before) else before
 
 
-def _polish_weights(
-    network: AbstractNetwork, problems: Problem, spec: recipe.Loss, how: recipe.Polish
-) -> AbstractNetwork:
+def _polish_weights(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish) -> AbstractNetwork:
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(arrays)
     if how.method == "lbfgs":
@@ -124,7 +121,7 @@ def _polish_weights(
     return eqx.combine(unravel(found), static)
 
 
-def refuse_large_jacobian(how: recipe.Polish, *, rows: int, parameters: int) -> None:
+def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:
     """Raise InputError for Gauss–Newton with a dense Jacobian (rows × parameters) beyond `MOST_ENTRIES`."""
     if how.method == "gauss-newton" and rows * parameters > MOST_ENTRIES:
         raise InputError(

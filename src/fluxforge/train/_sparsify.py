@@ -14,8 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from fluxforge.data._problem import Problem
 from fluxforge.errors import InputError
-from fluxforge.gnn._mlp import MLP, Linear
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import MLP, Linear, Network
 from fluxforge.gnn._standard import inputs
 from fluxforge.loss._loss import step_of
 from fluxforge.train._merge import merge_units

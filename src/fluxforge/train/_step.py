@@ -10,13 +10,14 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
-from fluxforge import recipe
 from fluxforge.data._problem import AbstractSource, Problem
-from fluxforge.gnn._build import build_network, cast
-from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.gnn._flux_form import build_network
+from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.gnn._standard import Standard, inputs, standardise, standards
 from fluxforge.graph._padded_graph import put
 from fluxforge.loss._loss import DataLoss, Terms, absolute_sum, data_loss
+from fluxforge.recipe._equation import equation_of
+from fluxforge.recipe._recipe import Recipe
 
 # Folded into the seed's key for the problems on which inputs are standardised, and the number of these problems.
 _MEASURED, _PROBLEMS = 2**27, 64
@@ -48,7 +49,7 @@ class State(eqx.Module):
         return len(self.sparsity)
 
 
-def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
+def begin(spec: Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
     """Random weights for every seed of every arm. All arms have the same seeds, so that they differ in sparsity only.
 
     Without a source, inputs are not standardised.
@@ -74,12 +75,12 @@ def begin(spec: recipe.Recipe, transform: optax.GradientTransformation, source: 
     )
 
 
-def _build_network(spec: recipe.Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> AbstractNetwork:
-    network = build_network(spec.network, key, recipe.equation_of(spec))
+def _build_network(spec: Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> AbstractNetwork:
+    network = build_network(spec.network, key, equation_of(spec))
     return standardise(network, found) if found is not None and isinstance(network, Network) else network
 
 
-def _standards(spec: recipe.Recipe, source: AbstractSource) -> tuple[Standard, ...]:
+def _standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:
     """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
@@ -110,7 +111,7 @@ class Member(NamedTuple):
 Step = Callable[[Member, PRNGKeyArray, Float[Array, ""], Int[Array, ""]], tuple[Member, Terms]]
 
 
-def step_function(spec: recipe.Recipe, source: AbstractSource, transform: optax.GradientTransformation) -> Step:
+def step_function(spec: Recipe, source: AbstractSource, transform: optax.GradientTransformation) -> Step:
     """One step as a pure function of the member, its key, its sparsity weight and the step's number."""
     on_data = data_loss(spec.loss)
 
@@ -132,7 +133,7 @@ def step_function(spec: recipe.Recipe, source: AbstractSource, transform: optax.
     return step
 
 
-def _sparsity_share(spec: recipe.Recipe, number: Int[Array, ""]) -> Float[Array, ""] | float:
+def _sparsity_share(spec: Recipe, number: Int[Array, ""]) -> Float[Array, ""] | float:
     """The part of the sparsity weight that is in force: it grows from 0 to 1 over the warm-up."""
     over = 0.0 if spec.loss.sparsity is None else spec.loss.sparsity.warm_up * spec.training.steps
     return jnp.minimum(1.0, number / over) if over else 1.0
@@ -177,7 +178,7 @@ WORTHWHILE = 0.01
 
 
 def chunk_function(
-    spec: recipe.Recipe, transform: optax.GradientTransformation
+    spec: Recipe, transform: optax.GradientTransformation
 ) -> Callable[[State, AbstractSource, Int[Array, ""]], tuple[State, Means]]:
     """A function that takes `count` steps; it returns the state and the mean of each loss term over the steps taken.
 
@@ -211,7 +212,7 @@ def chunk_function(
     return chunk
 
 
-def term_names(spec: recipe.Recipe) -> tuple[str, ...]:
+def term_names(spec: Recipe) -> tuple[str, ...]:
     """Names of the loss terms that a run logs."""
     data = (name for name in ("supervised", "residual") if getattr(spec.loss, name) is not None)
     return (*data, "sparsity")

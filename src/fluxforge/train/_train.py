@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from fluxforge import recipe
 from fluxforge.data._problem import AbstractSource
 from fluxforge.errors import TrainingError
 from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.gnn._network import AbstractNetwork, Network
+from fluxforge.recipe._fingerprint import fingerprint
+from fluxforge.recipe._recipe import Polish, Recipe, Training
 from fluxforge.run._folder import RunFolder
 from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_large_jacobian
 from fluxforge.train._step import Means, State, begin, chunk_function
@@ -70,7 +71,7 @@ class Trained:
 
 
 def train(
-    spec: recipe.Recipe, source: AbstractSource, *, folder: RunFolder | None = None, tell: Tell | None = None
+    spec: Recipe, source: AbstractSource, *, folder: RunFolder | None = None, tell: Tell | None = None
 ) -> Trained:
     """Train the networks of a recipe; with a folder, resume from its last checkpoint and write metrics and checkpoints.
 
@@ -83,12 +84,12 @@ def train(
         state = run.start()
         if spec.training.polish is not None:
             _refuse_polish(state, source, spec.training.polish)
-        state = run.to_the_end(state)
+        state = run.run_to_end(state)
     found = _collect_trained(spec, state)
     return found if spec.training.polish is None else _polish_members(found, spec, source, spec.training.polish)
 
 
-def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> None:
+def _refuse_polish(state: State, source: AbstractSource, how: Polish) -> None:
     """Raise before training if the polish after it would not fit in memory."""
     values = jax.eval_shape(lambda key: source.batch(key, how.graphs).T, jax.random.key(0)).size
     members = len(state.skipped)
@@ -96,7 +97,7 @@ def _refuse_polish(state: State, source: AbstractSource, how: recipe.Polish) -> 
     refuse_large_jacobian(how, rows=values, parameters=sum(leaf.size for leaf in weights) // members)
 
 
-def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource, how: recipe.Polish) -> Trained:
+def _polish_members(found: Trained, spec: Recipe, source: AbstractSource, how: Polish) -> Trained:
     """Every member after the second-order phase, in float64, on one set of problems."""
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
@@ -111,7 +112,7 @@ def _polish_members(found: Trained, spec: recipe.Recipe, source: AbstractSource,
 class _Run:
     """Settings of a run, and the step of its last checkpoint."""
 
-    spec: recipe.Recipe
+    spec: Recipe
     source: AbstractSource
     folder: RunFolder | None
     tell: Tell
@@ -122,13 +123,13 @@ class _Run:
         state = begin(self.spec, optimiser(self.spec.training), self.source)
         if self.folder is None:
             return state
-        found = self.folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(self.spec))
+        found = self.folder.checkpoints.latest(state, fingerprint=fingerprint(self.spec))
         step, state = (0, state) if found is None else found
         self.folder.metrics.truncate(step)
         self.saved = step if found else -1
         return state
 
-    def to_the_end(self, state: State) -> State:
+    def run_to_end(self, state: State) -> State:
         """Train chunk by chunk to the last step; on any interruption the last logged state is saved."""
         chunk = chunk_function(self.spec, optimiser(self.spec.training))
         steps = self.spec.training.steps
@@ -156,7 +157,7 @@ class _Run:
     def _save(self, state: State) -> None:
         if self.folder is not None and int(state.step) > self.saved:
             self.folder.metrics.sync()
-            self.folder.checkpoints.save(int(state.step), state, fingerprint=recipe.fingerprint(self.spec))
+            self.folder.checkpoints.save(int(state.step), state, fingerprint=fingerprint(self.spec))
             self.saved = int(state.step)
 
 
@@ -166,17 +167,17 @@ def _mean(values: Float[Array, " members"]) -> float:
     return float(finite.mean()) if finite.size else math.nan
 
 
-def _failed_members(state: State, spec: recipe.Training) -> np.ndarray:
+def _failed_members(state: State, spec: Training) -> np.ndarray:
     return np.asarray(state.streak) >= spec.most_skips
 
 
-def _is_finished(state: State, spec: recipe.Training) -> bool:
+def _is_finished(state: State, spec: Training) -> bool:
     """Whether every member has failed, or none has improved for `patience` chunks."""
     patient = not spec.patience or bool((np.asarray(state.stale) < spec.patience).any())
     return bool(_failed_members(state, spec).all()) or not patient
 
 
-def _refuse_failure(state: State, spec: recipe.Training, *, kept: bool) -> None:
+def _refuse_failure(state: State, spec: Training, *, kept: bool) -> None:
     if not (failed := _failed_members(state, spec)).all():
         return
     where = "; the last good weights are in the last checkpoint" if kept else ""
@@ -187,7 +188,7 @@ def _refuse_failure(state: State, spec: recipe.Training, *, kept: bool) -> None:
     )
 
 
-def _collect_trained(spec: recipe.Recipe, state: State) -> Trained:
+def _collect_trained(spec: Recipe, state: State) -> Trained:
     return Trained(
         network=state.network,
         arms=tuple(spec.arms) or (spec.name,),

@@ -27,7 +27,7 @@ from fluxforge.data._model import PLAIN_HEAT
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, pair, two_cells
 from fluxforge.data._problem import Parameters, Problem, problem
 from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import (
+from fluxforge.gnn.exact import (
     LinearWeights,
     biased_network,
     late_network,
@@ -35,10 +35,10 @@ from fluxforge.gnn.exact._networks import (
     linear_weights,
     memorising_network,
     needed_bound,
+    nonzeros,
     one_sided_network,
     sparse_count,
 )
-from fluxforge.gnn.exact._parts import nonzeros
 from fluxforge.graph._pad import pad_graph, stack_graphs
 from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.mesh._boundary import Conditions

@@ -12,8 +12,7 @@ from jaxtyping import Array, Float
 
 from fluxforge import recipe
 from fluxforge.gnn._build import build
-from fluxforge.gnn._mlp import AbstractMLP
-from fluxforge.gnn._network import Network
+from fluxforge.gnn._network import AbstractMLP, Network
 from fluxforge.recipe._equation import diffusivity_of
 
 

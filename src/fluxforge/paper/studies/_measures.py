@@ -27,10 +27,12 @@ from fluxforge.mesh._parameters import fourier_step
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import Operator, generator
-from fluxforge.stepping._build import Solver, network_stepper, stepper
+from fluxforge.stepping._build import stepper
 from fluxforge.stepping._field import field_on_cells
 from fluxforge.stepping._limit import step_limit
+from fluxforge.stepping._solvers import Solver
 from fluxforge.stepping._stepper import AbstractStepper
+from fluxforge.stepping._trained import network_stepper
 
 Subject: TypeAlias = Scheme | AbstractNetwork
 

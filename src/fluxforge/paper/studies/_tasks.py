@@ -23,7 +23,7 @@ from fluxforge.data._meshes import generate_meshes
 from fluxforge.errors import FluxforgeError
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
-from fluxforge.stepping._build import Solver
+from fluxforge.stepping._solvers import Solver
 
 R = TypeVar("R")
 # Increased when the same key gives other numbers.

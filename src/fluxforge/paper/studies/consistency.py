@@ -15,9 +15,8 @@ from fluxforge.certify._families import PERIODS, default_graph
 from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import square_equation
-from fluxforge.certify.order import measure_steady_errors
+from fluxforge.certify.order import measure_steady_errors, measure_time_order
 from fluxforge.certify.stability import measure_stability
-from fluxforge.certify.time_order import measure_time_order
 from fluxforge.data._meshes import generate_meshes
 from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._generate_gmsh import gmsh_problem

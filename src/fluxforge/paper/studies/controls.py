@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from fluxforge import recipe
 from fluxforge._machine import environment
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy

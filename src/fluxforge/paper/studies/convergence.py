@@ -11,8 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fluxforge.errors import InputError
-from fluxforge.gnn._mlp import parameters
-from fluxforge.gnn._network import AbstractNetwork
+from fluxforge.gnn._network import AbstractNetwork, parameters
 from fluxforge.paper.studies._convergence_result import (
     COMPARED,
     Choices,

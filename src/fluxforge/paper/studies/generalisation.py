@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._generalisation import generalise, reduce_networks

@@ -10,9 +10,9 @@ from msgspec import convert, structs, to_builtins
 from fluxforge import recipe
 from fluxforge.certify._families import study_graph
 from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.time_order import measure_time_order
-from fluxforge.data._build import source
+from fluxforge.certify.order import measure_time_order
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.distil._constants import small_steps
 from fluxforge.distil._stencil import layer_stages
 from fluxforge.expression._symbols import symbol

@@ -23,7 +23,8 @@ from fluxforge.paper.studies._tasks import Measurements, Task, generate_irregula
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping._build import Solver, stepper
+from fluxforge.stepping._build import stepper
+from fluxforge.stepping._solvers import Solver
 
 NAME = "memory"
 SEED = 1

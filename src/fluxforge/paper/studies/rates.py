@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.paper.studies._networks import Residuals, discover_in, measure_residuals
 from fluxforge.paper.studies._records import (
     BUILT_IN,

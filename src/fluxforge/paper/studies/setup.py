@@ -10,10 +10,10 @@ import numpy as np
 from msgspec import Struct
 
 from fluxforge import recipe
-from fluxforge.data._build import source
 from fluxforge.data._meshes import meshes
 from fluxforge.data._pairs import EQUILATERAL
 from fluxforge.data._problem import FixedSource, Problem
+from fluxforge.data._source import source
 from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._generate_gmsh import gmsh_problem

@@ -14,12 +14,12 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
-from fluxforge.data._build import source
+from fluxforge.data._source import source
 from fluxforge.distil._constants import small_steps
 from fluxforge.distil._engines import ENGINES
 from fluxforge.distil._stencil import layer_stages, series
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
+from fluxforge.gnn._network import cast
 from fluxforge.loss._loss import step_of
 from fluxforge.paper.studies._networks import ConstantsRow, make_constants_rows
 from fluxforge.paper.studies._records import (

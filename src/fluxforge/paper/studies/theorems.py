@@ -13,21 +13,20 @@ from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge.certify import bounds
-from fluxforge.data._build import source
 from fluxforge.data._meshes import meshes
 from fluxforge.data._problem import Problem
+from fluxforge.data._source import source
 from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._build import cast
-from fluxforge.gnn._network import Network
-from fluxforge.gnn.exact._networks import (
+from fluxforge.gnn._network import Network, cast
+from fluxforge.gnn.exact import (
     biased_network,
     linear_weights,
     memorising_network,
     needed_bound,
+    nonzeros,
     sparse_count,
     sparse_network,
 )
-from fluxforge.gnn.exact._parts import nonzeros
 from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._generate import FAMILIES

@@ -6,12 +6,11 @@ from fluxforge.errors import InputError
 from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.scheme.emit._c import emit_c
 from fluxforge.scheme.emit._latex import emit_latex, formula_latex
-from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, mesh_arrays, python_main
+from fluxforge.scheme.emit._mesh_arrays import emit_c_mesh, example_arrays, mesh_arrays, python_main
 from fluxforge.scheme.emit._python import emit_jax, emit_numpy
 
 __all__ = [
     "TARGETS",
-    "check_lines",
     "emit",
     "emit_c",
     "emit_c_mesh",

@@ -8,6 +8,7 @@ import sympy as sp
 
 from fluxforge.scheme._scheme import ALL_ENDS, GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage, constants
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
+from fluxforge.scheme.emit._dialects import c_dialect, write_infix
 from fluxforge.scheme.emit._plan import (
     Arguments,
     c_comment,
@@ -22,7 +23,6 @@ from fluxforge.scheme.emit._plan import (
     sums,
     wrap_lines,
 )
-from fluxforge.scheme.emit._print_infix import c_dialect, infix
 
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -90,7 +90,7 @@ class CStage:
             lines += write[hop](messages)
         own = {name: self._names.spell_name(name) for messages in sums(stage).values() for name in messages}
         for name, output in stage.outputs.items():
-            text = infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
+            text = write_infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
             lines.append(_statement(f"{self._names.spell_name(name)}[P] =", text))
         return _loop("size_t P = 0; P < mesh->cells; P++", lines)
 
@@ -164,7 +164,9 @@ class CStage:
     def _add_messages(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         return [
             self._reduce_message(
-                self._names.spell_name(name), self._reductions[name], infix(expression, self._dialect, self._symbol)
+                self._names.spell_name(name),
+                self._reductions[name],
+                write_infix(expression, self._dialect, self._symbol),
             )
             for name, expression in messages.items()
         ]
@@ -239,7 +241,7 @@ def _implicit(scheme: Scheme, prefix: str) -> list[str]:
         opening=f"/* The diagonal of F'. */\nstatic int {prefix}_diagonal",
         fields="double *T_new",
     )
-    solver = CG.replace("$theta", f"({infix(scheme.theta, c_dialect(prefix), str)})")
+    solver = CG.replace("$theta", f"({write_infix(scheme.theta, c_dialect(prefix))})")
     return [_function(scheme, f"/* F(T). */\nstatic int {prefix}_explicit"), diagonal, _fill_names(solver, scheme)]
 
 

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 
 import sympy as sp
 
+from fluxforge.expression._print import PRODUCT
 from fluxforge.pde._parameter import Rank
 from fluxforge.scheme._scheme import GEOMETRY, NEXT, Ghost, Hop, Scheme, Stage, constants
+from fluxforge.scheme.emit._dialects import Latex, Letter, latex_value
 from fluxforge.scheme.emit._plan import Arguments, expressions, names, title
-from fluxforge.scheme.emit._print_latex import Latex, Letter, value
 
 _SUMS = {
     Hop.EDGE: r"\sum_{N\in\mathcal{N}_1(P)}",
@@ -40,7 +41,7 @@ def emit_latex(scheme: Scheme) -> str:
 
 def formula_latex(expression: sp.Expr) -> str:
     r"""An expression outside a scheme, its symbols set by their names alone: T_N, z1 and T_new as T_N, z_1, T^{n+1}."""
-    return Latex(_free_letter)(expression)
+    return Latex(_free_letter).write(expression)
 
 
 def _comments(scheme: Scheme) -> Iterator[str]:
@@ -85,12 +86,12 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
 
 def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
-    whole = latex.factor(expression) if inside else latex(expression)
+    whole = latex.write(expression) if not inside else latex.text(expression, PRODUCT)
     outside, total = _around(expression)
     if _width(whole) <= _WIDEST or not total.is_Add:
         return whole
     first, *rest = latex.terms(total)
-    lines, before = [first], _width(latex(outside)) if inside else 0
+    lines, before = [first], _width(latex.write(outside)) if inside else 0
     for term in rest:
         if before + _width(lines[-1] + term) > _WIDEST:
             lines, before = [*lines, term], 0
@@ -99,7 +100,7 @@ def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     text = " \\\\\n&\\quad {} ".join(lines)
     if expression.is_Add and not inside:
         return text
-    return (latex(outside) if outside != 1 else "") + rf"\biggl[{text}\biggr]"
+    return (latex.write(outside) if outside != 1 else "") + rf"\biggl[{text}\biggr]"
 
 
 def _around(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -117,7 +118,7 @@ def _width(text: str) -> int:
 
 def _theta(scheme: Scheme) -> str:
     before, after = (rf"\left(F_P(T^{{{time}}}) - T_P^{{{time}}}\right)" for time in ("n", "n+1"))
-    right = rf"(1-\theta){before} + \theta{after}, \qquad \theta = {value(scheme.theta)}"
+    right = rf"(1-\theta){before} + \theta{after}, \qquad \theta = {latex_value(scheme.theta)}"
     return f"T_P^{{n+1}} - T_P^{{n}} &= {right}"
 
 

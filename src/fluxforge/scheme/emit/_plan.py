@@ -30,7 +30,7 @@ from fluxforge.scheme._scheme import (
     constants,
     turned_names,
 )
-from fluxforge.scheme.emit._print_infix import infix, plain_dialect
+from fluxforge.scheme.emit._dialects import PLAIN, write_infix
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def formula(scheme: Scheme) -> Iterator[str]:
             yield f"stage {number}"
         yield from (f"{'  ' if several else ''}{line}" for line in _stage(stage))
     if scheme.implicit:
-        yield f"and, with F(T) = {NEXT} and theta = {infix(scheme.theta, plain_dialect(), str)}, the step solves"
+        yield f"and, with F(T) = {NEXT} and theta = {write_infix(scheme.theta, PLAIN)}, the step solves"
         yield "T' - T = (1 - theta)*(F(T) - T) + theta*(F(T') - T')"
     if Hop.RING in scheme.hops():
         yield "over Q, whatever depends on N is the mean over the paths P -> N -> Q"
@@ -286,10 +286,10 @@ def _stage(stage: Stage) -> Iterator[str]:
     wide = max(map(len, (*stage.messages, *stage.outputs)))
     for name, message in stage.messages.items():
         over = f"{_REDUCED[message.reduction]} {_OVER[message.hop]}"
-        yield f"{name:<{wide}} = {over}:  {infix(message.expression, plain_dialect(), str)}"
+        yield f"{name:<{wide}} = {over}:  {write_infix(message.expression, PLAIN)}"
     for name, output in stage.outputs.items():
         note = "" if name == NEXT else _GHOST[output.ghost]
-        yield f"{name:<{wide}} = {infix(output.expression, plain_dialect(), str)}{note}"
+        yield f"{name:<{wide}} = {write_infix(output.expression, PLAIN)}{note}"
 
 
 def wrap_lines(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:

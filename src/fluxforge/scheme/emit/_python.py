@@ -7,6 +7,7 @@ from string import Template
 import sympy as sp
 
 from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage
+from fluxforge.scheme.emit._dialects import PLAIN, array_dialect, write_infix
 from fluxforge.scheme.emit._plan import (
     Arguments,
     called_helpers,
@@ -19,7 +20,6 @@ from fluxforge.scheme.emit._plan import (
     sums,
     wrap_lines,
 )
-from fluxforge.scheme.emit._print_infix import array_dialect, infix, plain_dialect
 from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, MESH, NEEDS
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
@@ -54,7 +54,7 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
         functions = [
             explicit,
             diagonal.of(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
-            Template(flavour.solver).substitute(theta=infix(scheme.theta, plain_dialect(), str), arguments=arguments),
+            Template(flavour.solver).substitute(theta=write_infix(scheme.theta, PLAIN), arguments=arguments),
         ]
     else:
         doc = "T one time step later."
@@ -130,7 +130,7 @@ class _Function:
         for found in sorted(names([expression]) - self._constants):
             if found not in self._arguments.slots:
                 self._hold(found, self._gather_symbol(found, hop))
-        text = infix(expression, self._dialect, _spell_name)
+        text = write_infix(expression, self._dialect, _spell_name)
         line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
             message = wrap_lines(text, first="    ", rest="    ", width=_WIDTH)
@@ -138,7 +138,7 @@ class _Function:
         self._lines.append(line)
 
     def _output(self, expression: sp.Expr) -> str:
-        text = infix(expression, self._dialect, _spell_name)
+        text = write_infix(expression, self._dialect, _spell_name)
         varies = names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 

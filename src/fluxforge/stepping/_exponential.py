@@ -1,23 +1,30 @@
-"""Polynomials p(z) near e^z on [−β, 0] of the negative axis, found by linear programs in Chebyshev polynomials.
+"""Approximations of exp(A)T for diffusion, A = ΔtL: polynomials, a Krylov space, and implicit methods of second order.
 
-p(z) = Σ a_k T_k(1 + 2z/β). Two kinds: the polynomial of degree s and order two with the largest β such that |p| ≤ 1,
-by bisection over β as in Ketcheson and Ahmadia, Comm. App. Math. Comp. Sci. 7 (2012) 247-271; and, for a given β, the
-one nearest to e^z. The truncated Chebyshev series of e^z, whose coefficients are Bessel functions, is the third.
+Polynomials p(z) near e^z on [−β, 0] of the negative axis are sums Σ a_k T_k(1 + 2z/β) of Chebyshev polynomials, found
+by linear programs. Two kinds: the polynomial of degree s and order two with the largest β such that |p| ≤ 1, by
+bisection over β as in Ketcheson and Ahmadia, Comm. App. Math. Comp. Sci. 7 (2012) 247-271; and, for a given β, the one
+nearest to e^z. The truncated Chebyshev series of e^z, whose coefficients are Bessel functions, is the third.
+
+Crank–Nicolson and TR-BDF2 solve by conjugate gradients with algebraic multigrid. `fluxforge bench time` compares them
+with explicit steps, so that the work of every solve is counted, in applications of A: a product an iteration, and of
+each multigrid level a residual and two sweeps, in proportion to its entries.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from scipy.linalg import eigh_tridiagonal
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.special import ive
 
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.scheme._tableau import Tableau
+from fluxforge.stepping._solvers import Multigrid
 
 MOST_STAGES = 32
 # Points per degree at which |p| is bounded: between two of them it may exceed the bound by (π/(2·200))²/2 ≈ 3e-5.
@@ -160,3 +167,113 @@ def _minimise_largest(
     if not found.success:
         raise NumericalError(f"a polynomial with {degree} coefficients was not found: {found.message}")
     return float(found.fun), [float(each) for each in found.x[:-1]]
+
+
+def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> CellField:
+    """exp(A)T projected on span{T, AT, …, A^(size−1)T}: `size` applications of A.
+
+    By Lanczos' three-term recurrence in the inner product of the volumes. The last application gives the last diagonal
+    entry of the tridiagonal matrix. A space that A does not leave ends the recurrence: the result is then exact.
+    """
+    norm = np.sqrt(_dot(V * T, T))
+    if norm == 0.0:
+        return T.copy()
+    basis = [T / norm]
+    alpha: list[float] = []
+    beta: list[float] = []
+    for k in range(size):
+        w = A @ basis[-1]
+        alpha.append(_dot(V * w, basis[-1]))
+        w -= alpha[-1] * basis[-1]
+        if k:
+            w -= beta[-1] * basis[-2]
+        length = np.sqrt(_dot(V * w, w))
+        # Below round-off of the largest entries the next vector has no digits.
+        if k == size - 1 or length <= 1e-14 * max(map(abs, alpha)):
+            break
+        beta.append(length)
+        basis.append(w / length)
+    values, vectors = eigh_tridiagonal(np.array(alpha), np.array(beta))
+    weights = norm * (vectors @ (np.exp(values) * vectors[0]))
+    return np.asarray(sum(weight * vector for weight, vector in zip(weights, basis, strict=True)))
+
+
+GAMMA = 2.0 - np.sqrt(2.0)
+
+
+_MOST_SOLVER_ITERATIONS = 200
+
+
+@dataclass
+class Work:
+    """Applications of A, counted up."""
+
+    applications: float = 0.0
+
+
+@dataclass(frozen=True)
+class ImplicitStep:
+    """One step of `method`, "crank-nicolson" or "tr-bdf2"; A is Δt times the operator, `tolerance` of the change.
+
+    TR-BDF2 is the trapezoidal rule up to γΔt, γ = 2 − √2, and the backward difference formula of second order through
+    u, that and u': both solve with 1 − γ/2 A.
+    """
+
+    method: str
+    A: csr_array
+    V: CellField
+    tolerance: float = 1e-5
+    work: Work = field(default_factory=Work)
+
+    @cached_property
+    def solver(self) -> Multigrid:
+        """The hierarchy of V (1 − θA)."""
+        theta = 0.5 if self.method == "crank-nicolson" else 0.5 * GAMMA
+        system = diags_array(self.V) @ (eye_array(len(self.V), format="csr") - theta * self.A)
+        return Multigrid(csr_array(0.5 * (system + system.T)))
+
+    @cached_property
+    def work_per_iteration(self) -> float:
+        """A product, and three of every level."""
+        entries = sum(level.A.nnz for level in self.solver.levels) + self.solver.coarsest.size / 3.0
+        return 1.0 + 3.0 * entries / self.A.nnz
+
+    def __call__(self, T: CellField) -> CellField:
+        """One step."""
+        rate = self.A @ T
+        self.work.applications += 1.0
+        if self.method == "crank-nicolson":
+            return T + self._solve(rate)
+        first = self._solve(GAMMA * rate)
+        return T + self._solve(first / (GAMMA * (2.0 - GAMMA)) + 0.5 * GAMMA * rate)
+
+    def _solve(self, right: CellField) -> CellField:
+        """Solve (1 − θA) x = right by conjugate gradients on V times it."""
+        x, r = np.zeros_like(right), self.V * right
+        size = _norm(r, self.V)
+        z = self.solver.cycle(r)
+        p, product = z.copy(), _dot(r, z)
+        for _ in range(_MOST_SOLVER_ITERATIONS):
+            self.work.applications += self.work_per_iteration
+            Ap = self.solver.A @ p
+            length = product / _dot(p, Ap)
+            x += length * p
+            r -= length * Ap
+            if _norm(r, self.V) <= self.tolerance * size:
+                return x
+            z = self.solver.cycle(r)
+            product, last = _dot(r, z), product
+            p = z + (product / last) * p
+        raise NumericalError(
+            f"a linear system is not solved in {_MOST_SOLVER_ITERATIONS} iterations of conjugate gradients"
+        )
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """The product a · b without BLAS, whose threads wait for each other where cores are shared."""
+    return float(np.einsum("i,i->", a, b))
+
+
+def _norm(r: CellField, V: CellField) -> float:
+    """√(Σ r²/V) of a residual that was multiplied by V."""
+    return float(np.sqrt(_dot(r, r / V)))

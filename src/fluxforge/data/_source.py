@@ -1,15 +1,16 @@
-"""Answers by refinement: cells are divided several times, stepped to the same time, and averaged back.
+"""Sources of training batches: the one of a recipe, and problems whose answers are computed by refinement.
 
-On the divided cells the flux is the corrected one, which converges on every mesh, if the equation diffuses, and
-otherwise the two-point flux. Smooth fields are evaluated there, and the network is given their averages over its own
-cells; noise is constant in each of these. Sources and the values of walls are those of the coarse mesh.
+For refined answers, cells are divided several times, stepped to the same time, and averaged back. On the divided cells
+the flux is the corrected one, which converges on every mesh, if the equation diffuses, and otherwise the two-point
+flux. Smooth fields are evaluated there, and the network is given their averages over its own cells; noise is constant
+in each of these. Sources and the values of walls are those of the coarse mesh.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from msgspec.structs import replace
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular
 from fluxforge._types import Precision, State
-from fluxforge.data._divide import divide
-from fluxforge.data._ensemble import Ensemble, draw_parameters, pose, smooth_field
-from fluxforge.data._meshes import cache_folder
-from fluxforge.data._model import Model
+from fluxforge.data._ensemble import Ensemble, EnsembleSource, draw_parameters, ensemble, pose, smooth_field
+from fluxforge.data._meshes import cache_folder, divide, meshes
+from fluxforge.data._model import Model, model_of
+from fluxforge.data._pairs import PairSource, two_cells
 from fluxforge.data._problem import (
     AbstractSource,
+    FixedSource,
     Problem,
     classical_step,
     count_substeps,
@@ -44,8 +46,65 @@ from fluxforge.graph._stages import evaluate_stages
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation
+from fluxforge.recipe._recipe import FIELDS, Experiment, Meshes, Pairs, Recipe, Rows, Skew, TwoCells
+from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._document import find
-from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._scheme import Hop, Scheme
+
+# Folded into the seed's key for data; networks fold in small numbers, so that both are independent.
+_DATA = 2**30
+
+
+def hops_of(spec: NetworkSpec) -> tuple[Hop, ...]:
+    """The hops over which a network's messages are summed."""
+    return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
+
+
+def source(spec: Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
+    """The source of a recipe's training problems; reproducible from the seed in either of JAX's precision modes.
+
+    Graphs have the hops of the recipe's network, unless others are given. Raises InputError for data without meshes.
+    """
+    hops = hops_of(spec.network) if hops is None else hops
+    dtype = spec.training.precision if dtype is None else dtype
+    with jax.enable_x64(dtype == "float64"):
+        return _source(spec, hops, dtype)
+
+
+def _source(spec: Recipe, hops: Iterable[Hop], dtype: Precision) -> AbstractSource:
+    match spec.data:
+        case TwoCells():
+            key = jax.random.fold_in(jax.random.key(spec.seed), _DATA)
+            return FixedSource(two_cells(spec.data, key, model=model_of(spec), dtype=dtype))
+        case Pairs():
+            return PairSource(spec.data, model_of(spec), dtype)
+        case Meshes(target="refined"):
+            coarse = _ensemble(spec.data, spec.seed, tuple(hops), dtype)
+            own = meshes(spec.data, spec.seed)
+            return refined_source(own, coarse, spec.data, model_of(spec), seed=spec.seed, dtype=dtype)
+        case Meshes():
+            return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
+        case Experiment() | Skew():
+            raise InputError(f"recipe {spec.name!r}: field 'data.kind': such data have fluxes, and no meshes to step")
+        case Rows():
+            raise InputError(
+                f"recipe {spec.name!r}: field 'data.kind': rows train limiters, and have no meshes to step"
+            )
+
+
+def _ensemble(data: Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
+    if data.files:
+        return ensemble(meshes(data, seed), hops, dtype=dtype)
+    # Fields that do not change the meshes get one value, so that recipes which differ in them share the cache.
+    bare = replace(data, fields=FIELDS, fourier=(0.5, 0.5), law=None, noise=0.0, target="step")
+    return _generate_ensemble(bare, seed, hops, dtype)
+
+
+@lru_cache(maxsize=4)
+def _generate_ensemble(data: Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
+    """Ensemble of generated meshes, cached: they take seconds, and one run uses the same ones many times."""
+    return ensemble(meshes(data, seed), hops, dtype=dtype)
+
 
 # Part of the cache's key; incremented whenever the same recipe gives other answers.
 VERSION = 1
@@ -72,7 +131,7 @@ class RefinedSource(AbstractSource):
 
 
 def refined_source(
-    meshes: Sequence[Mesh], coarse: Ensemble, spec: recipe.Meshes, model: Model, *, seed: int, dtype: Precision
+    meshes: Sequence[Mesh], coarse: Ensemble, spec: Meshes, model: Model, *, seed: int, dtype: Precision
 ) -> RefinedSource:
     """Problems on every mesh with answers by so many levels that the last two differ by at most `spec.tolerance`.
 
@@ -91,7 +150,7 @@ def refined_source(
     return RefinedSource(problems, int(known["levels"]), float(known["difference"]))
 
 
-def recipe_words(spec: recipe.Meshes) -> dict[str, object]:
+def recipe_words(spec: Meshes) -> dict[str, object]:
     """The fields of a recipe's data that decide the answers; mesh files are identified by their points."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
@@ -110,9 +169,9 @@ Keys = Array
 
 
 @eqx.filter_jit
-def _pose_problems(coarse: Ensemble, spec: recipe.Meshes, model: Model, seed: int) -> tuple[Problem, Keys]:
+def _pose_problems(coarse: Ensemble, spec: Meshes, model: Model, seed: int) -> tuple[Problem, Keys]:
     """The problems of all meshes in turn, along a first axis, with the key of each."""
-    kinds = jnp.array([recipe.FIELDS.index(kind) for kind in spec.fields])
+    kinds = jnp.array([FIELDS.index(kind) for kind in spec.fields])
 
     def one(mesh: Ensemble, key: PRNGKeyArray, kind: Int[Array, ""], fourier: Float[Array, ""]) -> Problem:
         return pose(mesh, key, field=kind, fourier=fourier, model=model, cell_size=spec.cell_size, jumps=spec.jumps)
@@ -126,7 +185,7 @@ def _pose_problems(coarse: Ensemble, spec: recipe.Meshes, model: Model, seed: in
 
 
 def _answer(
-    meshes: Sequence[Mesh], coarse: Ensemble, spec: recipe.Meshes, model: Model, posed: Problem, keys: Keys
+    meshes: Sequence[Mesh], coarse: Ensemble, spec: Meshes, model: Model, posed: Problem, keys: Keys
 ) -> dict[str, np.ndarray]:
     """T and the answers on the coarse cells, refined until two levels agree."""
     last, difference, T = None, float("inf"), np.zeros(0)
@@ -147,7 +206,7 @@ def _answer_mesh(
     meshes: Sequence[Mesh],
     level: int,
     coarse: Ensemble,
-    spec: recipe.Meshes,
+    spec: Meshes,
     model: Model,
     posed: Problem,
     keys: Keys,
@@ -164,7 +223,7 @@ def _answer_mesh(
     wall = np.zeros(len(graph.shown["owner"].cell), np.int32)
     wall[cells * parts : cells * parts + fine.graph.ghosts] = cells + fine.wall
     mine = slice(k * PROBLEMS, (k + 1) * PROBLEMS)
-    kinds = jnp.array([recipe.FIELDS.index(kind) for kind in spec.fields])
+    kinds = jnp.array([FIELDS.index(kind) for kind in spec.fields])
     own = _Fine(graph, put(x, dtype), put(wall), level, model, spec)
     some = jax.tree.map(lambda leaf: leaf[mine], posed)
     which = kinds[jnp.arange(mine.start, mine.stop) % len(kinds)]
@@ -183,7 +242,7 @@ class _Fine(eqx.Module):
     wall: Int[Array, " nodes"]
     level: int = eqx.field(static=True)
     model: Model = eqx.field(static=True)
-    spec: recipe.Meshes = eqx.field(static=True)
+    spec: Meshes = eqx.field(static=True)
 
     def repeat(self, values: Float[Array, " coarse"]) -> Float[Array, " cells"]:
         """Values of the coarse cells in their parts."""
@@ -208,7 +267,7 @@ class _Fine(eqx.Module):
         noise = self.repeat(jax.random.uniform(of_noise, mesh.x.shape[:1], dtype, -1.0, 1.0)[:cells])
         share = jax.random.uniform(of_share, (), dtype)
         mixed = share * smooth + (1.0 - share) * noise
-        drawn = jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in recipe.FIELDS])[kind]
+        drawn = jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in FIELDS])[kind]
         return jnp.where(self.graph.live, drawn, 0.0)
 
 

@@ -1,60 +1,14 @@
-"""Fields of a recipe changed: from `FIELD=VALUE` texts, in the record, and in the TOML text, comments kept."""
+"""TOML text of recipes: values of `FIELD=VALUE` texts, tables as text, and fields set in a text, comments kept."""
 
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check import from_dict
-from fluxforge.recipe._equation import locate_mesh_files, mesh_files, with_equation_inside
 from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
-from fluxforge.recipe._recipe import Changes, Recipe, Table
-from fluxforge.recipe._schema import to_dict
-
-# Shipped recipes that have a section which others lack.
-HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
-
-
-def override(recipe: Recipe, assignments: Changes, where: str = "command line") -> Recipe:
-    """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
-
-    A whole section may be given as a table. Mesh files and an equation's file are relative to the working folder.
-    """
-    document = to_dict(recipe)
-    for field, value in assignments.items():
-        _assign(document, field, value, where)
-    changed = from_dict(with_equation_inside(document, "", where), where)
-    return changed if mesh_files(changed) == mesh_files(recipe) else locate_mesh_files(changed, "", where)
-
-
-def _assign(document: Table, field: str, value: object, where: str) -> None:
-    *sections, last = field.split(".")
-    table = document
-    for depth, name in enumerate(sections, start=1):
-        table[name] = _section(table, name, Place(where).at(field), ".".join(sections[:depth]))
-        table = table[name]
-    if field == "data.kind" and table.get("kind", value) != value:
-        old = describe_value(table["kind"])
-        raise Place(where, field).refuse(
-            f"stays {old}, since other data have other fields; write a recipe file for them"
-        )
-    table[last] = value
-
-
-def _section(table: Table, name: str, place: Place, section: str) -> Table:
-    """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
-    inner = table.get(name, {})
-    if inner is None:
-        instead = f"; {HAVING[section]}" if section in HAVING else ""
-        raise place.refuse(
-            f"the recipe has no section [{section}]; set all of it as a table, or write a recipe file{instead}"
-        )
-    if not isinstance(inner, Mapping):
-        raise place.refuse(f"'{Place('').at(section).field}' has no fields")
-    return dict(inner)
-
+from fluxforge.recipe._recipe import Changes, Table
 
 # A value that begins like this is parsed as TOML: a syntax error in it is reported, not read as a string.
 _OPENINGS = ("[", "{", '"', "'")
@@ -69,18 +23,13 @@ def assignments(texts: Iterable[str], where: str = "command line") -> Changes:
     """
     given: dict[str, Any] = {}
     for text in texts:
-        field, value = _split_assignment(text, where)
+        field, equals, value = (part.strip() for part in text.partition("="))
+        if not field or not equals:
+            raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {describe_value(text)}")
         if field in given:
             raise Place(where).at(field).refuse("is given twice")
-        given[field] = value
+        given[field] = _parse_value(field, value, where)
     return given
-
-
-def _split_assignment(text: str, where: str) -> tuple[str, Any]:
-    field, equals, value = (part.strip() for part in text.partition("="))
-    if not field or not equals:
-        raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {describe_value(text)}")
-    return field, _parse_value(field, value, where)
 
 
 def _parse_value(field: str, text: str, where: str) -> Any:
@@ -99,26 +48,21 @@ def _parse_value(field: str, text: str, where: str) -> Any:
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 
 
-def rewrite_text(text: str, changes: Changes, wanted: Recipe, read: Callable[[str], Recipe]) -> str:
+def set_fields(text: str, changes: Changes) -> str:
     """The TOML text of a recipe with `changes` written into it, comments kept.
 
-    `read` makes a recipe of a text. If it does not make `wanted` of the result, because the text is laid out in a way
-    that is not followed here, the result is `wanted` in full and without comments.
+    Texts in an unusual layout, such as several sections on one line, may come out wrong: the caller reads the result.
     """
     lines = text.splitlines()
     for field, value in changes.items():
         lines = _remove_section(lines, field) if isinstance(value, Mapping) else lines
         lines = _add_section(lines, field, value) if isinstance(value, Mapping) else _set_field(lines, field, value)
-    changed = "\n".join(lines) + "\n"
-    try:
-        return changed if read(changed) == wanted else to_toml(wanted)
-    except RecipeError:
-        return to_toml(wanted)
+    return "\n".join(lines) + "\n"
 
 
-def to_toml(recipe: Recipe) -> str:
-    """The recipe as TOML with every field written out; sections it does not have are left out."""
-    return "\n".join(_tables(to_dict(recipe), "")).lstrip("\n") + "\n"
+def to_toml(table: Table) -> str:
+    """A table as TOML with every field written out; fields that are None are left out."""
+    return "\n".join(_tables(table, "")).lstrip("\n") + "\n"
 
 
 def _tables(table: Mapping[str, object], name: str) -> list[str]:
