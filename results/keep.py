@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fluxforge.paper import PARTS, read_documents, round_document
-from fluxforge.paper.studies._seeds import select_rates
+from fluxforge.paper.studies._records import select_rates
 from fluxforge.run.result import to_document
 
 HERE = Path(__file__).parent

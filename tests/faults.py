@@ -134,7 +134,7 @@ FAULTS = (
     ),
     Fault("gnn/_standard.py", "self.f((x - mean) / spread)", "self.f((x - mean) * spread)", "gnn/test_standard.py"),
     Fault(
-        "paper/studies/_seeds.py",
+        "paper/studies/rates.py",
         "np.quantile(values, (0.25, 0.5, 0.75))",
         "np.quantile(values, (0.0, 0.5, 1.0))",
         "paper/studies/test_rates.py",

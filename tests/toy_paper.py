@@ -1,6 +1,6 @@
 """Two small parts of a made-up paper, which count how often they are run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from msgspec import Struct
 
 from fluxforge.paper import Drawn, Part, Sentence
-from fluxforge.paper.studies import Claim, Verdict
+from fluxforge.paper.studies import Claim, StudyConfig, Verdict
 
 SENTENCES = (
     Sentence("one", "1", "the first counts", (("first", "first counts"),)),
@@ -19,9 +19,7 @@ SENTENCES = (
 
 
 @dataclass(frozen=True)
-class Config:
-    preset: str = "quick"
-    changes: dict[str, Any] = field(default_factory=dict)
+class Config(StudyConfig):
     size: int = 3
 
 

@@ -19,7 +19,7 @@ from fluxforge._files import write_document, write_text
 from fluxforge.certify import Certificate
 from fluxforge.distil import Ablations, Candidate, Fitted, Free, Front, Reading, Sampled, tabulate
 from fluxforge.gnn import Network
-from fluxforge.paper import Reproduction, _run
+from fluxforge.paper import Reproduction, _part, _run
 from fluxforge.paper.studies import _records, controls, rates, symbolic
 from fluxforge.pipeline import (
     Evaluation,
@@ -133,7 +133,7 @@ def _parts() -> dict[str, Any]:
 def install(patch: Callable[[Any, str, Any], None]) -> None:
     """Replace the work; `patch` is `setattr`, or a monkeypatch's."""
     versions = {"python": "toy", "platform": "toy"}
-    for module in (_folder, _report, _run, _records, controls):
+    for module in (_folder, _report, _part, _records, controls):
         patch(module, "environment", lambda: versions)
     for module in (_distillation, rates, controls, symbolic):
         patch(module, "train", train)
@@ -159,10 +159,10 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_report, "write_discovery", _write_report)
     patch(rates, "_measure_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)
-    patch(controls, "departure", lambda *_: None)
+    patch(controls, "measure_departure", lambda *_: None)
     patch(symbolic, "_follow_step", _follow_step)
     patch(_run, "PARTS", _parts())
-    patch(_run, "save_figure", lambda figure, path: write_text(path, "drawn\n"))
+    patch(_part, "save_figure", lambda figure, path: write_text(path, "drawn\n"))
     from fluxforge.cli import _reproduction
 
     patch(_reproduction, "PARTS", _run.PARTS)

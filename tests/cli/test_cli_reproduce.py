@@ -15,8 +15,8 @@ from toy_paper import SENTENCES, Toy, parts
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Toy, Toy]:
     first, second = Toy("first"), Toy("second", "holds under a condition")
-    for module in (_run, _claims, _reproduction):
-        monkeypatch.setattr(module, "PARTS", parts(first, second))
+    for module, name in ((_run, "PARTS"), (_claims, "PART_TEXTS"), (_reproduction, "PARTS")):
+        monkeypatch.setattr(module, name, parts(first, second))
     monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
     monkeypatch.setattr(_discover, "PARTS", ("first", "second"))
     return first, second

@@ -47,6 +47,6 @@ def judged(tmp_path: Path) -> Judged:
     def run(name: str, **changes: Any) -> dict[str, Any]:
         decoy: Decoy = DECOYS[name]
         decoy = replace(decoy, changes={**decoy.changes, **changes.pop("changes", {})}, **changes)
-        return asdict(controls._row(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail))
+        return asdict(controls._run_decoy(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail))
 
     return run

@@ -9,8 +9,8 @@ from fluxforge import recipe
 from fluxforge.distil import Fitted, set_free
 from fluxforge.expression import parse
 from fluxforge.paper.studies import controls
-from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, first_order
-from fluxforge.paper.studies.controls import departure, is_law
+from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, build_first_order
+from fluxforge.paper.studies.controls import is_law, measure_departure
 from fluxforge.pipeline import Formula
 from fluxforge.pipeline._formula import law_condition
 from fluxforge.pipeline._judgement import _noisy_losses
@@ -20,7 +20,7 @@ CUBIC = {"data.law": "A/delta*(T_N - T_P) + 0.15*A/delta*(T_N - T_P)**3"}
 
 
 def cubic(spec: recipe.Recipe, _: Any) -> Any:
-    return first_order(spec, cubic=0.15)
+    return build_first_order(spec, cubic=0.15)
 
 
 def test_there_are_enough_of_them() -> None:
@@ -74,10 +74,10 @@ def spec(**changes: Any) -> recipe.Recipe:
 
 def test_laws_are_compared_coefficient_by_coefficient() -> None:
     heat = stages("alpha*A/delta*(T_N - T_P)")
-    assert departure(heat, spec()) == 0.0
+    assert measure_departure(heat, spec()) == 0.0
     assert is_law(heat, spec())
     for text, off in (("1.04*alpha*A/delta*(T_N - T_P)", 0.04), ("A/delta*(T_N - 1.1*T_P)", 0.1)):
-        assert departure(heat, spec(data_law=text)) == pytest.approx(off / (1.04 if off < 0.05 else 1.1))
+        assert measure_departure(heat, spec(data_law=text)) == pytest.approx(off / (1.04 if off < 0.05 else 1.1))
         assert not is_law(heat, spec(data_law=text))
         assert is_law(stages(text), spec(data_law=text))
 
@@ -85,9 +85,9 @@ def test_laws_are_compared_coefficient_by_coefficient() -> None:
 def test_a_term_that_either_side_lacks_counts_in_full() -> None:
     bent = spec(data_law="A/delta*(T_N - T_P) + 0.02*A/delta*(T_N - T_P)**3")
     # (T_N − T_P)³ has coefficients 1, 3, 3, 1.
-    assert departure(stages("A/delta*(T_N - T_P)"), bent) == pytest.approx(0.06)
-    assert departure(stages("A/delta**2*(T_N - T_P)"), spec()) == 1.0
-    assert departure(stages("A/delta*(T_N - T_P)", "T + 2*dt*S + dt*z/V"), spec()) == 1.0
+    assert measure_departure(stages("A/delta*(T_N - T_P)"), bent) == pytest.approx(0.06)
+    assert measure_departure(stages("A/delta**2*(T_N - T_P)"), spec()) == 1.0
+    assert measure_departure(stages("A/delta*(T_N - T_P)", "T + 2*dt*S + dt*z/V"), spec()) == 1.0
 
 
 def test_gauges_cancel_and_noise_leaves_constants_open_by_a_third_of_itself() -> None:
@@ -100,7 +100,7 @@ def test_gauges_cancel_and_noise_leaves_constants_open_by_a_third_of_itself() ->
 
 
 def test_what_is_no_sum_of_messages_is_no_law() -> None:
-    assert departure(stages("A/delta*(T_N - T_P)", "T + dt*S + dt*z**2/V"), spec()) is None
+    assert measure_departure(stages("A/delta*(T_N - T_P)", "T + dt*S + dt*z**2/V"), spec()) is None
     twice = stages("A/delta*(T_N - T_P)") * 2
-    assert departure(twice, spec()) is None
+    assert measure_departure(twice, spec()) is None
     assert not is_law(twice, spec())

@@ -11,7 +11,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The package with the two toy parts for its paper."""
     first, second = Toy("first"), Toy("second", "holds under a condition")
     found = parts(first, second)
-    for module in (_run, _claims):
-        monkeypatch.setattr(module, "PARTS", found)
+    monkeypatch.setattr(_run, "PARTS", found)
+    monkeypatch.setattr(_claims, "PART_TEXTS", found)
     monkeypatch.setattr(_claims, "SENTENCES", SENTENCES)
     return first, second

@@ -1,7 +1,7 @@
 """What parts.toml says agrees with the studies."""
 
 from fluxforge.paper import PARTS
-from fluxforge.paper._parts import DRAW, MODULES
+from fluxforge.paper._run import DRAW, MODULES
 from fluxforge.paper.studies import rates
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fluxforge.paper import PARTS, Kind, compare, read_documents, round_document
-from fluxforge.paper._kinds import COMMON, TABLES, rule_of
-from fluxforge.paper._places import numbers
+from fluxforge.paper._numbers import RULES, find_numbers, find_rule
 
 RESULTS = Path(__file__).parents[2] / "results"
 SEEDS = [1e-4, 2e-4, 3e-4, 4e-4, 9e-4]
@@ -187,8 +186,8 @@ def test_parts_that_one_side_lacks_are_named_and_change_no_verdict() -> None:
 
 
 def test_every_part_has_a_table_and_every_rule_a_number_or_a_reason() -> None:
-    assert set(TABLES) == set(PARTS)
-    for name, rules in TABLES.items():
+    assert set(RULES) - {"common"} == set(PARTS)
+    for name, rules in RULES.items():
         assert all(rule.kind is not Kind.RATE or rule.of for rule in rules), name
         assert all(rule.kind is not Kind.FITTED or rule.uncertainty for rule in rules), name
 
@@ -221,8 +220,8 @@ def test_every_part_has_a_table_and_every_rule_a_number_or_a_reason() -> None:
     ],
 )
 def test_numbers_are_what_their_place_says(part: str, place: str, kind: Kind) -> None:
-    assert rule_of(part, tuple(place.split("/"))).kind is kind
-    assert not any(rule.matches(("claims",)) for rule in COMMON)
+    assert find_rule(part, tuple(place.split("/"))).kind is kind
+    assert not any(rule.matches(("claims",)) for rule in RULES["common"])
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +244,7 @@ def test_every_deterministic_number_of_a_kept_result_is_caught_if_it_moves(kept:
     (part,) = compare(fresh, {name: kept[name]}).parts
     wanted = {
         each.where
-        for each in numbers(name, kept[name]).values()
+        for each in find_numbers(name, kept[name]).values()
         if each.rule.kind is Kind.EXACT and abs(each.value) > 1e-7 and each.rounded
     }
     caught = {each.where for each in part.moved}
@@ -263,7 +262,7 @@ def _scaled(value: Any, factor: float) -> Any:
 
 def test_medians_of_a_kept_result_are_caught_beyond_three_times_their_spread(kept: dict[str, Any]) -> None:
     own = {"generalisation": kept["generalisation"]}
-    found = [each for each in numbers("generalisation", own["generalisation"]).values() if each.quartiles]
+    found = [each for each in find_numbers("generalisation", own["generalisation"]).values() if each.quartiles]
     assert len(found) > 100
     arm = own["generalisation"]["summary"]["default"]["dense"]["ood_mse"]
     place = "generalisation/summary/default/dense/ood_mse/median"

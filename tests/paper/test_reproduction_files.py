@@ -56,7 +56,7 @@ def test_a_part_killed_between_its_document_and_its_figures_is_completed(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("fluxforge.paper._run.save_figure", killed)
+        patch.setattr("fluxforge.paper._part.save_figure", killed)
         with pytest.raises(KeyboardInterrupt):
             reproduce("first", folder=tmp_path)
     assert len(told(tmp_path)) == 2

@@ -5,14 +5,16 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
 
 from browser import PROGRAM, Browser
 from fluxforge.paper import reproduce, write_reproduction
-from fluxforge.paper._page import reproduction_page, section
+from fluxforge.paper._page import make_section, reproduction_page
 from fluxforge.report import Table, table_csv, tables
+from toy_paper import Toy, part
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_words_of_a_claim_cannot_become_part_of_the_page():
         "evidence": "a < b & c",
         "parts": [],
     }
-    text = reproduction_page([], [row], {"holds": 1}, formulas=[], table="", missing=[], command="")
+    text = reproduction_page([], [row], {"holds": 1}, table="", missing=[], command="")
     assert "<script>alert(1)" not in text
     assert "a &lt; b &amp; c" in text
 
@@ -93,8 +95,9 @@ def test_a_condition_is_what_a_verdict_begins_with_and_a_part_can_have_a_table()
     row = {"claim": "x", "section": "1", "text": "", "verdict": "holds under a condition", "evidence": "", "parts": []}
     row |= {"condition": "with other formulas than printed"}
     table = Table("Verdicts <over> seeds", ("recipe", "recovered"), (("two-hop", "9 & 1"),))
-    part = section("x", {"claims": []}, place="1", summary="", methods="", figures={}, table=table)
-    text = reproduction_page([part], [row], {}, formulas=[], table="", missing=[], command="")
+    study = replace(part(Toy("x")), figures={}, table=lambda _: table)
+    section = make_section("x", study, {"experiment": "x", "rows": [], "claims": []})
+    text = reproduction_page([section], [row], {}, table="", missing=[], command="")
     assert ">with other formulas than printed: holds under a condition</td>" in text
     assert '<th scope="row">two-hop</th><td>9 &amp; 1</td>' in text
     assert "Verdicts &lt;over&gt; seeds" in text

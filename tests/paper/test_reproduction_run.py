@@ -6,7 +6,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import DocumentError, InputError
-from fluxforge.paper import _run, read_documents, reproduce
+from fluxforge.paper import _part, read_documents, reproduce
 
 
 def test_a_finished_part_is_not_repeated(toys, tmp_path):
@@ -40,11 +40,11 @@ def test_it_is_repeated_when_its_recipe_has_changed(toys, tmp_path, monkeypatch)
 def test_it_is_repeated_with_another_version_of_a_library(toys, tmp_path, monkeypatch):
     first, _ = toys
     reproduce("first", folder=tmp_path)
-    found = _run.environment()
-    monkeypatch.setattr(_run, "environment", lambda: found | {"system": "elsewhere"})
+    found = _part.environment()
+    monkeypatch.setattr(_part, "environment", lambda: found | {"system": "elsewhere"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 1
-    monkeypatch.setattr(_run, "environment", lambda: found | {"jax": "0.0.1"})
+    monkeypatch.setattr(_part, "environment", lambda: found | {"jax": "0.0.1"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 2
 

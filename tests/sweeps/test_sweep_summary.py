@@ -7,7 +7,7 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.sweeps import PointResult, Sweep, wilson_interval
-from fluxforge.sweeps._summary import recovery_rates, write_summary
+from fluxforge.sweeps._summary import count_rates, write_summary
 
 
 # R. G. Newcombe, Statistics in Medicine 17 (1998) 857-872, table I, method 3, to four digits; 8 of 10 to three.
@@ -61,13 +61,13 @@ RESULTS = (
 
 
 def test_rates_are_counted_per_setting_without_the_seed():
-    narrow, wide = recovery_rates(RESULTS)
+    narrow, wide = count_rates(RESULTS)
     assert narrow.changes == {"network.width": 16}
     assert (narrow.recovered, narrow.of, narrow.approximation, narrow.failed) == (8, 10, 2, 0)
     assert (narrow.low, narrow.high) == wilson_interval(8, 10)
     assert narrow.rate == 0.8
     assert (wide.recovered, wide.of, wide.refused, wide.failed, wide.rate) == (1, 2, 1, 1, 0.5)
-    (none,) = recovery_rates([result(8, 0, None)])
+    (none,) = count_rates([result(8, 0, None)])
     assert (none.of, none.rate, none.failed) == (0, None, 1)
 
 
@@ -77,7 +77,7 @@ def test_the_files_of_a_summary_say_the_same(tmp_path):
         recipe="toy",
         over={"network.width": (16, 32), "seed": tuple(range(10))},
         points=RESULTS,
-        rates=recovery_rates(RESULTS),
+        rates=count_rates(RESULTS),
         environment={"python": "3"},
     )
     write_summary(ended)

@@ -15,9 +15,8 @@ from fluxforge.cli._output import question_bar, say, show, show_json, show_pairs
 from fluxforge.cli._signals import count_done
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
-from fluxforge.paper._parts import PARTS
-from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
-from fluxforge.paper.figures._training import controls_table, rates_table
+from fluxforge.paper._figures_training import controls_table, rates_table
+from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
 from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress

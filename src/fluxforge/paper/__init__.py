@@ -1,20 +1,21 @@
 """The paper's experiments: run one, compare two runs, judge the paper's claims, write the page of all results."""
 
-from fluxforge.paper._both_kinds import Carried, KindVerdict, read_carried
 from fluxforge.paper._claims import (
     SENTENCES,
     VERDICTS,
+    Carried,
     Claim,
+    KindVerdict,
     Sentence,
     count_verdicts,
     format_csv,
     judge_claims,
+    read_carried,
 )
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
-from fluxforge.paper._kinds import Kind
-from fluxforge.paper._parts import PARTS, Drawn, Part
-from fluxforge.paper._places import round_document
-from fluxforge.paper._run import Reproduction, read_documents, reproduce, write_reproduction
+from fluxforge.paper._numbers import Kind, round_document
+from fluxforge.paper._part import Drawn, Part
+from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies._records import to_document
 from fluxforge.run._record import Document
 

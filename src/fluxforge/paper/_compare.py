@@ -13,8 +13,7 @@ from decimal import Decimal
 from scipy.stats import fisher_exact
 
 from fluxforge.paper._claims import NOT_RUN, judge_claims
-from fluxforge.paper._kinds import NOT_COMPARED, Kind
-from fluxforge.paper._places import Number, numbers
+from fluxforge.paper._numbers import NOT_COMPARED, Kind, Number, find_numbers
 from fluxforge.run._record import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
@@ -108,10 +107,10 @@ def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comp
 
 def _compare_part(name: str, fresh: Document, kept: Document) -> PartComparison:
     presets = kept.get("preset"), fresh.get("preset")
-    before = numbers(name, kept)
+    before = find_numbers(name, kept)
     if presets[0] != presets[1]:
         return PartComparison(name, *presets, counts={}, compared=0, digits=None, moved=())
-    now = numbers(name, fresh)
+    now = find_numbers(name, fresh)
     digits = [each for each in (_find_digits(kept, before), _find_digits(fresh, now)) if each is not None]
     pairs = [(each, now.get(each.where)) for each in before.values() if each.rule.kind not in NOT_COMPARED]
     moved = [found for was, is_now in pairs if (found := _compare_number(name, was, is_now, digits)) is not None]
@@ -161,7 +160,7 @@ def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[
 
 
 def _allowed_difference(kept: Number, fresh: Number, digits: list[int]) -> float:
-    """The largest difference that is none.
+    """The largest absolute difference at which two numbers count as equal.
 
     For a median over n seeds the interquartile range of the kept seeds: two medians of 16 seeds each differ with a
     standard deviation of 0.33 of it, of 10 with 0.41, of 5 with 0.59, if seeds are normally distributed.

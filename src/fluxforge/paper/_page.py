@@ -12,10 +12,11 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from fluxforge.paper._part import Part
 from fluxforge.report._page import Shown, embed_figure, page, typeset
 from fluxforge.report._tables import Row, Table, table_csv, tables
 from fluxforge.run._record import Document
-from fluxforge.scheme._scheme import Scheme
+from fluxforge.scheme._document import find
 
 # Classes of the style by verdict.
 LOOKS = {
@@ -27,6 +28,15 @@ LOOKS = {
 }
 # A drawing with more text than this is put in as pixels.
 LARGEST_SVG = 600_000
+# The schemes that are typeset, in the paper's order, each with a title and a sentence.
+FORMULAS = {
+    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
+    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
+    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
+    "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
+    "two-hop": ("Two hops, corrected", "The midpoint rule written over paths of two faces: equal to it to rounding."),
+    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
+}
 
 
 @dataclass(frozen=True)
@@ -55,44 +65,30 @@ class Section:
     table: Table | None = None
 
 
-@dataclass(frozen=True)
-class Formula:
-    """A scheme to be typeset, and what is to be said of it."""
-
-    title: str
-    said: str
-    scheme: Scheme
-
-
-def section(
-    name: str,
-    document: Document,
-    *,
-    place: str,
-    summary: str,
-    methods: str,
-    figures: Mapping[str, tuple[Figure, str, Sequence[str]]],
-    table: Table | None = None,
-) -> Section:
-    """A part made ready for the page; a figure comes with its caption and the keys of what it was drawn from."""
-    found = tables(document)
+def make_section(name: str, part: Part, document: Document) -> Section:
+    """The section of a part: its figures, drawn, and files of the data of each."""
+    result, found = part.read(document), tables(document)
     pictures = [
-        (title, _picture(figure, f"{name}-{title}", caption), _downloads(title, document, found, wanted))
-        for title, (figure, caption, wanted) in figures.items()
+        (
+            title,
+            _embed(drawn.draw(result), f"{name}-{title}", drawn.caption),
+            _downloads(title, document, found, drawn.keys),
+        )
+        for title, drawn in part.figures.items()
     ]
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Section(
         name=name,
-        place=place,
-        summary=summary,
-        methods=methods,
+        place=part.section,
+        summary=part.summary,
+        methods=part.methods,
         pictures=pictures,
-        document=Download("JSON", f"{name}.json", _data(text, "application/json")),
+        document=Download("JSON", f"{name}.json", _to_url(text, "application/json")),
         environment=document.get("environment", {}),
         command=f"fluxforge reproduce {name} --preset {document.get('preset', 'quick')}",
         took=document.get("took_s"),
         preset=str(document.get("preset", "")),
-        table=table,
+        table=None if part.table is None else part.table(result),
     )
 
 
@@ -101,7 +97,6 @@ def reproduction_page(
     rows: Sequence[Document],
     counts: Mapping[str, int],
     *,
-    formulas: Sequence[Formula],
     table: str,
     missing: Sequence[str],
     command: str,
@@ -116,10 +111,10 @@ def reproduction_page(
         counts={verdict: count for verdict, count in counts.items() if count},
         places=list(dict.fromkeys(row["section"] for row in rows)),
         looks=LOOKS,
-        formulas=[(each.title, each.said, typeset(each.scheme)) for each in formulas],
+        formulas=[(*words, typeset(find(name))) for name, words in FORMULAS.items()],
         downloads=[
-            Download("CSV", "claims.csv", _data(table, "text/csv")),
-            Download("JSON", "claims.json", _data(json.dumps(list(rows), ensure_ascii=False), "application/json")),
+            Download("CSV", "claims.csv", _to_url(table, "text/csv")),
+            Download("JSON", "claims.json", _to_url(json.dumps(list(rows), ensure_ascii=False), "application/json")),
         ],
         missing=missing,
         script=script,
@@ -128,20 +123,19 @@ def reproduction_page(
     )
 
 
-def _picture(figure: Figure, name: str, caption: str) -> Shown:
-    found = embed_figure(figure, name, caption, look="light")
-    return found if len(found.svg) <= LARGEST_SVG else Shown(_pixels(figure), caption, caption, "light")
-
-
-def _pixels(figure: Figure) -> Markup:
+def _embed(figure: Figure, name: str, caption: str) -> Shown:
+    """A figure as SVG, or as pixels where that is too much text."""
+    shown = embed_figure(figure, name, caption, look="light")
+    if len(shown.svg) <= LARGEST_SVG:
+        return shown
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
     coded = base64.b64encode(buffer.getvalue()).decode()
-    return Markup('<img alt="" src="data:image/png;base64,{}">').format(coded)
+    return Shown(Markup('<img alt="" src="data:image/png;base64,{}">').format(coded), caption, caption, "light")
 
 
 def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], wanted: Sequence[str]) -> list[Download]:
-    """What a figure was drawn from: its tables one below the other, each row with its place; and the same as JSON."""
+    """The data of a figure: as CSV, its tables one below the other with a column for the table's name; and as JSON."""
     rows = [
         {"table": where, **row}
         for where, table in found.items()
@@ -153,12 +147,12 @@ def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], w
         return []
     text = json.dumps(own, ensure_ascii=False, allow_nan=False)
     return [
-        Download("CSV", f"{title}.csv", _data(table_csv(rows), "text/csv")),
-        Download("JSON", f"{title}.json", _data(text, "application/json")),
+        Download("CSV", f"{title}.csv", _to_url(table_csv(rows), "text/csv")),
+        Download("JSON", f"{title}.json", _to_url(text, "application/json")),
     ]
 
 
-def _data(text: str, kind: str) -> str:
+def _to_url(text: str, kind: str) -> str:
     """A text as a data URL: short ones readable, others in base 64."""
     if len(text) < 2000:
         return f"data:{kind};charset=utf-8,{quote(text, safe='')}"

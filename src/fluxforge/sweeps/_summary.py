@@ -140,7 +140,7 @@ def read_result(point: Point, folder: Path) -> PointResult | None:
 
     Raises InputError if the folder of the point holds a run of another recipe.
     """
-    place = folder / run_place(point)
+    place = folder / name_run_folder(point)
     if not (place / "run.json").exists():
         return None
     try:
@@ -154,7 +154,7 @@ def read_result(point: Point, folder: Path) -> PointResult | None:
     return _describe(point, run)
 
 
-def run_place(point: Point) -> str:
+def name_run_folder(point: Point) -> str:
     """The run folder of a point, relative to that of the sweep."""
     return f"runs/{point.name}"
 
@@ -178,7 +178,7 @@ def _describe(point: Point, run: Run) -> PointResult:
     return PointResult(
         name=point.name,
         changes=dict(point.changes),
-        folder=run_place(point),
+        folder=name_run_folder(point),
         outcome="finished",
         verdict=run.verdict,
         as_expected=None if isinstance(found, Generalisation) else found.as_expected,
@@ -193,22 +193,22 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def failed_result(point: Point, error: str) -> PointResult:
+def make_failed_result(point: Point, error: str) -> PointResult:
     """The result of a point that ended with an error."""
     changes = dict(point.changes)
-    return PointResult(name=point.name, changes=changes, folder=run_place(point), outcome="failed", error=error)
+    return PointResult(name=point.name, changes=changes, folder=name_run_folder(point), outcome="failed", error=error)
 
 
-def recovery_rates(results: Iterable[PointResult]) -> tuple[Rate, ...]:
+def count_rates(results: Iterable[PointResult]) -> tuple[Rate, ...]:
     """A rate per combination of the fields other than the seed, in the order of the points."""
     groups: dict[str, list[PointResult]] = {}
     for result in results:
         others = {field: value for field, value in result.changes.items() if field != SEED}
         groups.setdefault(json.dumps(others, sort_keys=True), []).append(result)
-    return tuple(_rate(group) for group in groups.values())
+    return tuple(_count_rate(group) for group in groups.values())
 
 
-def _rate(group: Sequence[PointResult]) -> Rate:
+def _count_rate(group: Sequence[PointResult]) -> Rate:
     verdicts = [result.verdict for result in group if result.verdict is not None]
     recovered, of = verdicts.count("recovered"), len(verdicts)
     low, high = wilson_interval(recovered, of)
@@ -228,7 +228,7 @@ def _rate(group: Sequence[PointResult]) -> Rate:
 def write_summary(found: Sweep) -> None:
     """Write summary.json, summary.csv and summary.html into the folder of the sweep."""
     write_document(found.folder / "summary.json", "sweep-summary", 1, found.document())
-    write_text(found.folder / "summary.csv", table_csv([_csv_row(point) for point in found.points]))
+    write_text(found.folder / "summary.csv", table_csv([_make_csv_row(point) for point in found.points]))
     html = page(
         "sweep.html",
         sweep=found,
@@ -248,7 +248,7 @@ def show_changes(changes: recipe.Changes) -> str:
     return ", ".join(f"{field}={show_value(value)}" for field, value in changes.items()) or "all points"
 
 
-def _csv_row(point: PointResult) -> dict[str, Any]:
+def _make_csv_row(point: PointResult) -> dict[str, Any]:
     columns = ("outcome", "verdict", "as_expected", "formula", "loss", "network_loss", "seconds", "error", "folder")
     varied = {field: show_value(value) for field, value in point.changes.items()}
     return {"name": point.name, **varied, **{name: getattr(point, name) for name in columns}}

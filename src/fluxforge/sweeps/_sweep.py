@@ -26,10 +26,10 @@ from fluxforge.sweeps._summary import (
     PointResult,
     PointStatus,
     Sweep,
-    failed_result,
+    count_rates,
+    make_failed_result,
+    name_run_folder,
     read_result,
-    recovery_rates,
-    run_place,
     write_summary,
 )
 from fluxforge.sweeps._worker import Job
@@ -137,7 +137,7 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
             recipe=plan.base.name,
             over={field: tuple(values) for field, values in plan.over.items()},
             points=points,
-            rates=recovery_rates(points),
+            rates=count_rates(points),
             environment=versions,
         )
         write_summary(ended)
@@ -157,8 +157,8 @@ def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, war
         tell(PointStatus(name=name, stage=result.outcome, result=result))
 
     def end(name: str, error: str | None) -> None:
-        result = read_result(points[name], folder) if error is None else failed_result(points[name], error)
-        collect(name, result or failed_result(points[name], "the run left no result"))
+        result = read_result(points[name], folder) if error is None else make_failed_result(points[name], error)
+        collect(name, result or make_failed_result(points[name], "the run left no result"))
 
     jobs = []
     for name, point in points.items():
@@ -181,7 +181,7 @@ def _make_job(plan: Plan, point: Point, folder: Path) -> Job:
     for field, value in point.changes.items():
         command += f" --set {shlex.quote(f'{field}={recipe.to_toml_value(value)}')}" if command else ""
     # Absolute: workers on other machines have another working folder.
-    place = (folder / run_place(point)).absolute()
+    place = (folder / name_run_folder(point)).absolute()
     return Job(point.name, str(place), recipe.to_dict(point.spec), command)
 
 

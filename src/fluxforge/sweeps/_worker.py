@@ -70,16 +70,16 @@ def run_job(job: Job, send: Send) -> Finished | Failed:
     try:
         _run(job, send)
     except FluxforgeError as error:
-        return Failed(_one_line(error))
+        return Failed(_to_one_line(error))
     except MemoryError:
         return Failed("not enough memory: use fewer workers, or a smaller recipe")
     except Exception as error:
         traceback.print_exc()
-        return Failed(f"internal error: {type(error).__name__}: {_one_line(error)}".removesuffix(": "))
+        return Failed(f"internal error: {type(error).__name__}: {_to_one_line(error)}".removesuffix(": "))
     return Finished()
 
 
-def _one_line(error: Exception) -> str:
+def _to_one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 

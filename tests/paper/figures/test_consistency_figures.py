@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from fluxforge.paper.figures._consistency import STYLES, diffusivity_figure, plateau_figure
+from fluxforge.paper._figures_consistency import STYLES, diffusivity_figure, plateau_figure
 from fluxforge.paper.studies import consistency
 from study_documents import read_partial
 

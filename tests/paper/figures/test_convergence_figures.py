@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluxforge.paper.figures import errors_figure, printed_residual_map, residual_map
+from fluxforge.paper._figures_convergence import errors_figure, printed_residual_map, residual_map
 from fluxforge.paper.studies import convergence
 from study_documents import read_partial
 

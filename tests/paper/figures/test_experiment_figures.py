@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fluxforge.paper.figures import (
+from fluxforge.paper._figures_training import (
     constants_figure,
     four_layers_figure,
     pinn_figure,

@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from msgspec.structs import asdict
 
 from fluxforge.mesh import Mesh, cross_triangles, equilateral, squares
-from fluxforge.paper.figures._setup import (
+from fluxforge.paper._figures_setup import (
     CENTRE,
     ONE,
     TWO,

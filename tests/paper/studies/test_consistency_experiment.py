@@ -109,7 +109,7 @@ def test_errors_are_those_of_the_certificate(result: dict[str, Any]) -> None:
 
 def test_random_families_take_the_root_mean_square_over_their_seeds(result: dict[str, Any]) -> None:
     alone = [
-        consistency.measure_steady_errors(BUILT_IN["euler"], consistency.mesh_of("irregular", 5, seed))[0]
+        consistency.measure_steady_errors(BUILT_IN["euler"], consistency.make_mesh("irregular", 5, seed))[0]
         for seed in CONFIG.seeds
     ]
     found = result["families"]["irregular"]["steady"]["euler"]["errors"][0]

@@ -9,7 +9,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.distil import Reading
-from fluxforge.paper.figures import controls_table
+from fluxforge.paper._figures_training import controls_table
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
 from fluxforge.pipeline import Judged
@@ -95,7 +95,7 @@ def test_a_true_law_that_is_not_recovered_is_missed_and_the_claim_says_so(asked:
     ],
 )
 def test_what_counts_as_fooled(allowed: frozenset[str], verdict: str, own: bool, outcome: str) -> None:
-    assert controls.outcome_of(Decoy("x", "y", allowed), verdict, own) == outcome
+    assert controls.judge_outcome(Decoy("x", "y", allowed), verdict, own) == outcome
 
 
 def test_one_decoy_that_is_believed_decides_the_claim(asked: list[str], tmp_path: Path) -> None:
@@ -122,4 +122,4 @@ def test_names_are_unique_and_every_recipe_is_sound() -> None:
     assert len(DECOYS) == len(LAWS) + len(FAKES)
     for preset in ("quick", "paper"):
         for decoy in DECOYS.values():
-            recipe.check(controls.spec_of(decoy, controls.Config(preset)))
+            recipe.check(controls.make_recipe(decoy, controls.Config(preset)))

@@ -14,11 +14,11 @@ from fluxforge.certify._systems import exact_solution
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
-from fluxforge.paper.studies import _convergence_study, _measures, _tasks, convergence
-from fluxforge.paper.studies._convergence_claims import COMPARED
-from fluxforge.paper.studies._convergence_result import Grid, Order, Row, time_orders
-from fluxforge.paper.studies._measures import exact_action, graph_of
-from fluxforge.paper.studies._tasks import Task, measure_task, run_child
+from fluxforge.paper.studies import _measures, _tasks, convergence
+from fluxforge.paper.studies._convergence_result import COMPARED, Order, Row, fit_time_orders
+from fluxforge.paper.studies._measures import Grid, make_graph, solve_exactly
+from fluxforge.paper.studies._tasks import Task, run_child
+from fluxforge.paper.studies.convergence import measure_task
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator
 from study_documents import judge_document, run_document
@@ -61,14 +61,14 @@ def _rows(result: Mapping[str, Any], scheme: str, wanted: int | None = None) -> 
 
 
 def test_the_action_of_the_exponential_is_the_exponential() -> None:
-    graph = graph_of(60, 1, Dirichlet("1 + x*y"))
+    graph = make_graph(60, 1, Dirichlet("1 + x*y"))
     system = generator(BUILT_IN["euler"], graph)
     rng = np.random.default_rng(0)
     T0, S = rng.standard_normal(graph.cells), 1e3 * rng.standard_normal(graph.cells)
     t = 20 * fourier_step(graph)
     for start, source in ((T0, S), (T0, 0 * S), (0 * T0, S)):
         wanted = exact_solution(system, start, source, t)
-        found = exact_action(system, graph.V, start, source, t=t)
+        found = solve_exactly(system, graph.V, start, source, t=t)
         assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
 
 
@@ -115,10 +115,10 @@ def test_orders_are_taken_from_stable_steps_alone() -> None:
         Row(scheme="s", wanted=9, fourier=f, stable=f <= 1, free=f**2 if f <= 1 else 3.0, **other, **unused)
         for f in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
     ]
-    found = time_orders("s", rows)["9"]
+    found = fit_time_orders("s", rows)["9"]
     assert (found.free.levels, found.free.order) == (4, pytest.approx(2.0))
     assert found.driven == Order(0, None, [])
-    assert time_orders("s", rows[:5])["9"].free.order is None
+    assert fit_time_orders("s", rows[:5])["9"].free.order is None
 
 
 def test_what_blows_up_is_kept_as_null_and_lies_beyond_the_limit(result: dict[str, Any]) -> None:
@@ -173,8 +173,8 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
         raise AssertionError("measured again")
 
     monkeypatch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
-    for name in ("measure_grid", "mesh_facts", "seconds_per_step", "space_error"):
-        monkeypatch.setattr(_convergence_study, name, refuse)
+    for name in ("measure_grid", "measure_mesh", "measure_seconds", "measure_space_error"):
+        monkeypatch.setattr(convergence, name, refuse)
     assert run_document(convergence, TOY, folder) == result
     changed = convergence.Config(**{**TOY.__dict__, "end": 32.0})
     with pytest.raises(AssertionError, match="measured again"):
@@ -193,7 +193,7 @@ def test_without_networks_the_result_says_so(folder: Path, result: dict[str, Any
 def test_a_process_of_its_own_measures_the_same() -> None:
     task = Task(task="grid", scheme="midpoint", cells=40, seed=1, fractions=(1.0, 0.5), end=8.0)
     here = measure_task(task)
-    there = msgspec.json.decode(run_child(task), type=Grid)
+    there = msgspec.json.decode(run_child(task, measure_task), type=Grid)
     assert isinstance(here, Grid)
     for one, other in zip(here.rows, there.rows, strict=True):
         assert one.error == pytest.approx(other.error, rel=1e-8)
@@ -202,18 +202,18 @@ def test_a_process_of_its_own_measures_the_same() -> None:
 def test_a_process_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "false")
     with pytest.raises(FluxforgeError, match="the measurement of euler on 7 cells failed: exit status 1"):
-        run_child(Task(task="grid", scheme="euler", cells=7, seed=1))
+        run_child(Task(task="grid", scheme="euler", cells=7, seed=1), measure_task)
 
 
 def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def pretend(many: Any, *, workers: int | None) -> Any:
+    def pretend(many: Any, measure: Any, *, workers: int | None) -> Any:
         asked.extend(many)
         for k in reversed(range(len(many))):
             yield k, msgspec.json.encode(measure_task(many[k]))
 
-    monkeypatch.setattr(_convergence_study, "LARGE", 60)
+    monkeypatch.setattr(convergence, "LARGE", 60)
     monkeypatch.setattr(_tasks, "run_children", pretend)
     config = convergence.Config(**{**TOY.__dict__, "cells": (40, 80), "fractions": (1.0,), "seeds": (1, 2), "end": 2.0})
     found = run_document(convergence, config, tmp_path)
@@ -224,11 +224,11 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
     assert not asked
 
 
-def test_the_study_needs_the_schemes_its_claims_speak_of() -> None:
+def test_the_study_needs_the_schemes_its_claims_speak_of(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the claims compare with crank-nicolson"):
-        run_document(convergence, convergence.Config(schemes=("euler",)))
+        run_document(convergence, convergence.Config(schemes=("euler",)), tmp_path)
     with pytest.raises(InputError, match="no built-in scheme 'eulre'"):
-        run_document(convergence, convergence.Config(schemes=("eulre",)))
+        run_document(convergence, convergence.Config(schemes=("eulre",)), tmp_path)
 
 
 def test_verdicts_of_the_toy_study(result: dict[str, Any]) -> None:

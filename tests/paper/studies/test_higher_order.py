@@ -19,7 +19,7 @@ from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import pad_graph
 from fluxforge.loss import defect_of, mean_defect
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
-from fluxforge.paper.figures import constants_figure, four_layers_figure, residuals_figure
+from fluxforge.paper._figures_training import constants_figure, four_layers_figure, residuals_figure
 from fluxforge.paper.studies import _networks, higher_order
 from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import ladder, run_folder
@@ -31,7 +31,7 @@ from study_documents import read_partial, run_document
 
 SMALL = {"data.meshes": 3, "data.cells": (20, 30), "data.engine": "builtin", "evaluation.engine": "builtin"}
 FEW = higher_order.Config(changes=SMALL, problems=4)
-SPEC = higher_order._spec(FEW, "midpoint", {})
+SPEC = FEW.load_recipe("midpoint", FEW.preset, {})
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 CELLS = 24
 RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
@@ -72,7 +72,7 @@ def _rate(p: Problem) -> Any:
 def test_crank_nicolson_has_no_residual_at_one_half(held: Problem) -> None:
     def mean(theta: float) -> float:
         defect = defect_of(recipe.Loss(residual=recipe.Residual(theta=theta)))
-        each = jax.lax.map(lambda p: mean_defect(defect(p, _networks.crank_nicolson(p)), p, "l1"), held)
+        each = jax.lax.map(lambda p: mean_defect(defect(p, _networks.step_crank_nicolson(p)), p, "l1"), held)
         return float(each.mean())
 
     assert mean(0.5) < 1e-12
@@ -94,7 +94,7 @@ def test_crank_nicolson_is_the_stepper_s(alpha: float) -> None:
     )
     step = stepper("crank-nicolson", graph, dt, diffusivity=alpha, source=S)
     wanted = step.leave(step.advance(step.enter(T)))
-    np.testing.assert_allclose(_networks.crank_nicolson(posed), wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(_networks.step_crank_nicolson(posed), wanted, rtol=0, atol=1e-12)
 
 
 def test_a_network_that_is_the_first_order_scheme_has_its_residual(
@@ -111,7 +111,7 @@ def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_networks, "draw_unseen", lambda *_: held)
-    monkeypatch.setattr(_networks, "step_of", lambda _: _networks._explicit("midpoint"))
+    monkeypatch.setattr(_networks, "step_of", lambda _: _networks._make_step("midpoint"))
     found = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
     assert found.network == found.midpoint > 1e-3
     constants = _networks.measure_constants(sparse_network(1, 2, 4), SPEC, 0.25)
@@ -182,9 +182,8 @@ def _run_of(path: Path, steps: int = 2) -> np.ndarray:
         return np.asarray(parameters(train(spec, source(spec), folder=folder).member(0)))
 
 
-def test_without_a_folder_or_a_run_beside_it_no_network_is_found(tmp_path: Path) -> None:
+def test_without_a_run_beside_it_no_network_is_found(tmp_path: Path) -> None:
     (tmp_path / "convergence").mkdir()
-    assert read_networks(None) == {}
     assert read_networks(tmp_path / "convergence") == {}
 
 
@@ -200,7 +199,7 @@ def test_networks_are_found_once_their_run_is_finished(tmp_path: Path) -> None:
 
 
 def test_names_of_variants_are_those_of_folders() -> None:
-    plain = [higher_order._folder_name(name) for name in higher_order.VARIANTS]
+    plain = [higher_order._name_folder(name) for name in higher_order.VARIANTS]
     assert plain[0] == "two-layers-theta-0"
     assert "four-layers-theta-half" in plain
     assert len(set(plain)) == len(plain)
@@ -210,24 +209,24 @@ def test_names_of_variants_are_those_of_folders() -> None:
 def test_every_variant_is_a_recipe_and_a_quick_one_is_trained_for_less() -> None:
     quick = higher_order.Config()
     for base, changes in higher_order.VARIANTS.values():
-        spec = higher_order._spec(quick, base, {**changes, **higher_order._variant_steps(quick)})
+        spec = quick.load_recipe(base, "quick", {**changes, **higher_order._choose_steps(quick)})
         assert spec.training.steps * 4 == recipe.load("midpoint").training.steps
-    assert higher_order._variant_steps(higher_order.Config(preset="paper")) == {"training.steps": 5000}
-    assert higher_order._variant_steps(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
-    assert higher_order._variant_steps(higher_order.Config(changes={"training.steps": 5})) == {}
+    assert higher_order._choose_steps(higher_order.Config(preset="paper")) == {"training.steps": 5000}
+    assert higher_order._choose_steps(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
+    assert higher_order._choose_steps(higher_order.Config(changes={"training.steps": 5})) == {}
 
 
 def test_small_networks_of_four_layers_learn_at_a_lower_rate_and_others_do_not() -> None:
     quick, paper = higher_order.Config(), higher_order.Config(preset="paper")
     for _, changes in higher_order.VARIANTS.values():
-        assert bool(higher_order._variant_rate(quick, changes)) == (changes.get("network.layers") == 4)
-        assert higher_order._variant_rate(paper, changes) == {}
+        assert bool(higher_order._lower_rate(quick, changes)) == (changes.get("network.layers") == 4)
+        assert higher_order._lower_rate(paper, changes) == {}
     (base, four) = higher_order.VARIANTS["four layers, θ = ½"]
-    spec = higher_order._spec(quick, base, {**four, **higher_order._variant_rate(quick, four)})
+    spec = quick.load_recipe(base, "quick", {**four, **higher_order._lower_rate(quick, four)})
     assert spec.training.learning_rate * 2 == recipe.load("midpoint").training.learning_rate
     assert spec.training.warm_up == 0.05
     asked = higher_order.Config(changes={"training.learning_rate": 1e-4})
-    assert higher_order._variant_rate(asked, four) == {"training.warm_up": 0.05}
+    assert higher_order._lower_rate(asked, four) == {"training.warm_up": 0.05}
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from fluxforge.paper.figures import memory_figure
+from fluxforge.paper._figures_convergence import memory_figure
 from fluxforge.paper.studies import _tasks, memory
-from fluxforge.paper.studies._measures import graph_of
-from fluxforge.paper.studies._tasks import Footprint, Task, count_bytes, footprint, forget_peak, peak, run_child
+from fluxforge.paper.studies._measures import make_graph
+from fluxforge.paper.studies._tasks import Task, run_child
+from fluxforge.paper.studies.memory import Footprint, count_bytes, forget_peak, measure_footprint, read_peak
 from fluxforge.scheme.reference import BUILT_IN
 from study_documents import judge_document, read_partial, run_document
 
@@ -28,9 +29,9 @@ STARTED = 300_000_000
 COMPILED = 20_000_000
 
 
-def _pretend(many: Any, *, workers: int | None, forgets: bool = True) -> Any:
+def _pretend(many: Any, measure: Any, *, workers: int | None, forgets: bool = True) -> Any:
     for k, task in enumerate(many):
-        n = graph_of(task.cells, task.seed).cells
+        n = make_graph(task.cells, task.seed).cells
         each = 0 if task.scheme is None else BY_SOLVER.get(task.solver, 0) or HELD[task.scheme]
         more = 0 if task.scheme is None else COMPILED
         start = STARTED + 50 * n + 10**6 * (k % 3) * forgets
@@ -59,25 +60,25 @@ def _verdict(result: Mapping[str, Any], solver: str) -> str:
 def test_a_peak_is_forgotten_and_seen_again() -> None:
     if not forget_peak():
         pytest.skip("this system does not forget peaks")
-    before = peak()
+    before = read_peak()
     block = np.ones(32_000_000)
-    held = peak() - before
+    held = read_peak() - before
     assert held == pytest.approx(256e6, abs=4e6)
     del block
     forget_peak()
-    assert peak() - before < 10e6
+    assert read_peak() - before < 10e6
 
 
 def test_a_process_measures_itself() -> None:
     task = Task(task="memory", cells=40, seed=1, fourier=0.5, scheme="crank-nicolson", solver="direct")
-    found = msgspec.json.decode(run_child(task), type=Footprint)
-    assert found.cells == graph_of(40, 1).cells
+    found = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
+    assert found.cells == make_graph(40, 1).cells
     assert found.whole > 1e8
     assert found.stepping > 1e8
 
 
 def test_without_a_scheme_only_the_mesh_is_measured() -> None:
-    found = footprint(Task(task="memory", cells=40, seed=1, scheme=None))
+    found = measure_footprint(Task(task="memory", cells=40, seed=1, scheme=None))
     assert found.whole <= found.stepping
 
 
@@ -91,15 +92,15 @@ def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str
 
 
 def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(
-    result: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    result: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_tasks, "run_children", partial(_pretend, forgets=False))
-    found = run_document(memory, CONFIG)["bytes_per_cell"]
+    found = run_document(memory, CONFIG, tmp_path)["bytes_per_cell"]
     assert found["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
 
 
 def test_counted_bytes_are_those_of_the_arrays() -> None:
-    graph = graph_of(200, 1)
+    graph = make_graph(200, 1)
     # A coefficient and an index per neighbour, a diagonal, the source's share; T before and after.
     assert count_bytes(BUILT_IN["euler"], graph, None) / graph.cells == pytest.approx(3 * 12 + 8 + 8 + 16)
     cg, lu = (count_bytes(BUILT_IN["crank-nicolson"], graph, solver) for solver in ("cg", "direct"))
@@ -115,9 +116,9 @@ def test_a_quick_study_takes_the_second_step_on_the_largest_mesh_only(result: di
 def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def watched(many: Any, *, workers: int | None) -> Any:
+    def watched(many: Any, measure: Any, *, workers: int | None) -> Any:
         asked.extend(many)
-        return _pretend(many, workers=workers)
+        return _pretend(many, measure, workers=workers)
 
     monkeypatch.setattr(_tasks, "run_children", watched)
     monkeypatch.setattr(memory, "count_bytes", lambda *_: pytest.fail("counted again"))

@@ -11,10 +11,11 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.paper.figures import rates_figure, rates_table
+from fluxforge.paper._figures_training import rates_figure, rates_table
 from fluxforge.paper.studies import _networks, rates
 from fluxforge.paper.studies._networks import choose_run
-from fluxforge.paper.studies._seeds import Rate, Spread, constants_of, outcome_of, rationals_of, read_rates, spread_of
+from fluxforge.paper.studies._records import Rate, Spread, read_rates
+from fluxforge.paper.studies.rates import describe_seed, find_quartiles, select_constants
 from fluxforge.pipeline import Run, run_folder
 from fluxforge.run.result import Discovery, from_document, to_document
 from study_documents import judge_document, read_partial, run_document
@@ -38,6 +39,10 @@ def _read(row: dict[str, Any]) -> rates.Row:
 
 def _found(**fields: Any) -> Discovery:
     return read_partial(fields, Discovery)
+
+
+def _describe(**fields: Any) -> rates.Row:
+    return describe_seed(recipe.load("first-order"), _found(**fields), None)
 
 
 def _tally(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -129,20 +134,20 @@ def test_seeds_are_the_presets_unless_they_are_asked_for() -> None:
     ],
 )
 def test_a_verdict_is_the_document_s_own_or_what_older_ones_say(document: dict[str, Any], verdict: str) -> None:
-    assert outcome_of(_found(**document)) == verdict
+    assert _describe(**document).verdict == verdict
 
 
 def test_constants_are_those_of_the_limit_where_there_is_one() -> None:
-    assert constants_of(_found(constants={"c1": 0.4}, limit={"c1": 0.5})) == {"c1": 0.5}
-    assert constants_of(_found(constants={"c1": 0.4}, limit=None)) == {"c1": 0.4}
+    assert select_constants(_found(constants={"c1": 0.4}, limit={"c1": 0.5})) == {"c1": 0.5}
+    assert select_constants(_found(constants={"c1": 0.4}, limit=None)) == {"c1": 0.4}
     # What the network does not determine has no value.
-    assert constants_of(_found(limit={"c1": 0.5, "a1": None})) == {"c1": 0.5}
-    assert constants_of(_found(recovered=False)) == {}
+    assert select_constants(_found(limit={"c1": 0.5, "a1": None})) == {"c1": 0.5}
+    assert select_constants(_found(recovered=False)) == {}
 
 
 def test_medians_have_quartiles_and_nothing_has_none() -> None:
-    assert spread_of([4.0, 1.0, 3.0, 2.0, 5.0]) == Spread(q1=2.0, median=3.0, q3=4.0)
-    assert spread_of([]) is None
+    assert find_quartiles([4.0, 1.0, 3.0, 2.0, 5.0]) == Spread(q1=2.0, median=3.0, q3=4.0)
+    assert find_quartiles([]) is None
 
 
 def test_a_seed_counts_if_its_formula_is_believed_and_its_constants_are_right() -> None:
@@ -162,8 +167,8 @@ def test_a_constant_that_is_taken_for_a_fraction_is_that_fraction() -> None:
     assert not rates.has_constants(_read(row), MIDPOINT)
     assert rates.has_constants(_read(row | {"rational": {"c1": 0.5}}), MIDPOINT)
     assert not rates.has_constants(_read(row | {"rational": {"c1": 1 / 3}}), MIDPOINT)
-    assert rationals_of(_found(rational={"c1": "1/2", "a2": "1"})) == {"c1": 0.5, "a2": 1.0}
-    assert rationals_of(_found(recovered=False)) == {}
+    assert _describe(rational={"c1": "1/2", "a2": "1"}).rational == {"c1": 0.5, "a2": 1.0}
+    assert _describe(recovered=False).rational == {}
 
 
 def test_a_seed_is_as_expected_if_its_document_says_so() -> None:
@@ -232,7 +237,6 @@ def test_without_anything_built_in_or_changed_a_sentence_can_hold() -> None:
 
 
 def test_other_parts_take_over_counts_and_no_single_seed(tmp_path: Path) -> None:
-    assert read_rates(None, ("midpoint",)) is None
     assert read_rates(tmp_path / "higher-order", ("midpoint",)) is None
     (tmp_path / "rates").mkdir()
     document = {"format": "fluxforge-rates", "format_version": 1, **_result("midpoint", [_row()] * 5)}

@@ -11,7 +11,7 @@ import pytest
 from fluxforge.data import EQUILATERAL
 from fluxforge.mesh import Mesh, cross_triangles, dual, equilateral, generate, right_triangles, squares
 from fluxforge.paper.studies import setup
-from fluxforge.paper.studies._setup_meshes import choose_patches, make_patch, small_areas
+from fluxforge.paper.studies._setup_meshes import choose_patches, count_small_areas, make_patch
 from study_documents import judge_document, run_document
 
 CONFIG = setup.Config(meshes=8, cells=(150, 250), engine="builtin")
@@ -84,14 +84,14 @@ def test_samples_are_scaled_by_the_largest_cell_of_the_irregular_one(result: dic
 
 
 def test_areas_of_small_cells_are_counted() -> None:
-    assert small_areas(dual(generate(kind="regular", cells=300, seed=1, engine="builtin"))) == 0
-    assert small_areas(dual(squares(6))) == 0
+    assert count_small_areas(dual(generate(kind="regular", cells=300, seed=1, engine="builtin"))) == 0
+    assert count_small_areas(dual(squares(6))) == 0
     # Two corners of a coarse lattice, each cut into many small squares, in one list of quadrilaterals.
     fine = squares(5)
     corners = [fine.points * 0.2, fine.points * 0.2 + 0.8]
     points = np.concatenate([*corners, squares(2).points])
     cells = np.concatenate([fine.cells, fine.cells + 36, squares(2).cells + 72])
-    assert small_areas(dual(Mesh(points, cells))) == 2
+    assert count_small_areas(dual(Mesh(points, cells))) == 2
 
 
 @pytest.mark.parametrize(

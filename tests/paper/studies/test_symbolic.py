@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fluxforge import recipe
-from fluxforge.paper.figures import pinn_figure, symbolic_figure
+from fluxforge.paper._figures_training import pinn_figure, symbolic_figure
 from fluxforge.paper.studies import symbolic
 from fluxforge.pipeline import _discover
 from fluxforge.run.result import Discovery

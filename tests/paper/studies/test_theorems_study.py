@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fluxforge.paper.figures import theorems_figure
+from fluxforge.paper._figures_consistency import theorems_figure
 from fluxforge.paper.studies import theorems
 from study_documents import judge_document, read_partial, run_document
 

@@ -1,70 +1,33 @@
-"""The result of the convergence study: meshes, rows over mesh size and time step, errors in space, observed orders."""
+"""The result of the convergence study, observed orders, and what the paper says of it, judged from the rows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from msgspec import Struct
 from msgspec import field as named
+from msgspec.structs import replace
 
 from fluxforge.certify._studies import Rates
+from fluxforge.paper.studies._measures import GridRow, MeshFacts
+from fluxforge.paper.studies._records import Claim, Verdict, to_verdict
 
-
-class Limit(Struct, frozen=True):
-    """The longest stable step of a scheme; None where there is none, or where it is not known."""
-
-    dt: float | None = None
-    unlimited: bool = False
-
-
-class MeshFacts(Struct, frozen=True):
-    """A mesh: its Fourier step, λ_max, 2/λ_max (Crank–Nicolson oscillates beyond it), and limits by scheme.
-
-    `wanted` is the number of cells that was asked for.
-    """
-
-    cells: int
-    fourier: float
-    rate: float | None
-    oscillation: float | None
-    limits: dict[str, Limit]
-    wanted: int = 0
-
-
-@dataclass(frozen=True)
-class TimeErrors:
-    """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
-
-    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both.
-    """
-
-    fourier: float
-    dt: float
-    steps: int
-    free: float | None
-    driven: float | None
-    blew_up: bool
-    error: float | None
-
-
-@dataclass(frozen=True)
-class GridRow(TimeErrors):
-    """The errors, and the residuals of one step for θ = ½ and 1 over the mean rate of change."""
-
-    residual_half: float | None
-    residual_one: float | None
-
-
-class Grid(Struct, frozen=True):
-    """One scheme on one mesh, a row per time step."""
-
-    rows: list[GridRow]
-
-
-class Clock(Struct, frozen=True):
-    """Seconds per step of one scheme on one mesh with one step."""
-
-    seconds: float
+PRINTED = ("midpoint-printed", "two-hop-printed")
+RIGHT = ("midpoint", "two-hop")
+COMPARED = ("euler", "crank-nicolson", *PRINTED, *RIGHT)
+# Similar: at most that many times Crank–Nicolson's. The midpoint rule's leading error, 1/6, is twice its 1/12.
+SIMILAR = 3.0
+# A large range: beyond the Fourier condition, to that many Fourier steps at least.
+LARGE_RANGE = 2.0
+# Close to the Fourier condition, and far from it.
+NEAR, FAR = 0.5, 0.125
+# Of second order: within that of 2.
+ORDER_TOLERANCE = 0.25
+# Significantly lower: less than that share in the geometric mean, and nowhere above.
+SIGNIFICANT = 0.6
+# Networks are reported beside the formulas and do not enter the verdicts: there is one seed of each.
+OTHER_FORMULAS = "with other formulas than printed"
 
 
 @dataclass(frozen=True)
@@ -84,14 +47,6 @@ class Row(GridRow, Place):
     stable: bool | None
     seconds_per_step: float
     seconds: float
-
-
-class SpaceError(Struct, frozen=True):
-    """The relative error of one run against the heat equation; None where it blew up."""
-
-    cells: int
-    steps: int
-    error: float | None
 
 
 @dataclass(frozen=True)
@@ -155,7 +110,7 @@ class Result(Struct, frozen=True):
     orders: dict[str, Orders]
 
 
-def time_orders(name: str, rows: Sequence[Row]) -> dict[str, TimeOrders]:
+def fit_time_orders(name: str, rows: Sequence[Row]) -> dict[str, TimeOrders]:
     """By mesh, for the free and the driven run: from the steps that are stable, if there are four at least."""
     # A network has no limit to compare with: its rows count as long as it did not blow up.
     own = [row for row in rows if row.scheme == name and row.stable is not False]
@@ -170,7 +125,7 @@ def time_orders(name: str, rows: Sequence[Row]) -> dict[str, TimeOrders]:
     }
 
 
-def space_order(name: str, rows: Sequence[SpaceRow]) -> Order:
+def fit_space_order(name: str, rows: Sequence[SpaceRow]) -> Order:
     """In h = 1/√cells, over the meshes on which nothing blew up."""
     return _fit_order([(row.cells**-0.5, row.error) for row in rows if row.scheme == name])
 
@@ -182,3 +137,222 @@ def _fit_order(pairs: Sequence[tuple[float, float | None]]) -> Order:
     if len(known) < 2:
         return Order(len(known), None, [])
     return Order(len(known), rates.order, [rate if math.isfinite(rate) else None for rate in rates.rates])
+
+
+def judge(result: Result) -> list[Claim]:
+    """The paper's sentences, judged from the numbers alone."""
+    return [
+        _judge_similarity(result),
+        _judge_range(result),
+        _judge_near_fourier(result),
+        _judge_order_in_space(result),
+        _judge_residual(result),
+        _judge_accuracy(result),
+        _judge_oscillation(result),
+    ]
+
+
+def _find_networks(result: Result) -> list[str]:
+    """The names of networks, which have no stability limit among the facts of the meshes."""
+    known = set().union(*(mesh.limits for mesh in result.meshes))
+    return [name for name in result.schemes if name not in known]
+
+
+def _compute_ratios(
+    result: Result, name: str, *, peer: str, key: str, low: float = 0.0, high: float = np.inf
+) -> Iterator[float]:
+    """A scheme's number over its peer's, on every mesh, for steps within a range; infinite where it blew up."""
+    peers = {(row.wanted, row.fourier): getattr(row, key) for row in result.rows if row.scheme == peer}
+    for row in result.rows:
+        other = peers.get((row.wanted, row.fourier))
+        if row.scheme == name and low <= row.fourier <= high and other:
+            yield np.inf if getattr(row, key) is None else getattr(row, key) / other
+
+
+def _find_worst_ratio(
+    result: Result, name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf
+) -> float:
+    """The largest ratio to Crank–Nicolson; infinite where there is nothing to compare."""
+    return max(_compute_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
+
+
+def _list_values(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {'blows up' if np.isinf(value) else f'{value:.3g}'}" for name, value in numbers.items())
+
+
+def _choose_condition(verdict: Verdict, condition: str = OTHER_FORMULAS) -> str:
+    return condition if verdict == "holds under a condition" else ""
+
+
+def _judge_similarity(result: Result) -> Claim:
+    """Under a condition if only the corrected formulas are similar."""
+    keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
+    names = (*PRINTED, *RIGHT, *_find_networks(result))
+    found = {key: {name: _find_worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
+    good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
+    evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
+        f"{words}: {_list_values(found[key])}" for key, words in keys.items()
+    )
+    text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
+    verdict = to_verdict(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
+    return Claim("similar to Crank–Nicolson", text, verdict, evidence, _choose_condition(verdict))
+
+
+def _find_reach(result: Result, name: str, key: str = "error") -> float:
+    """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
+    reach = 0.0
+    for fraction in sorted({row.fourier for row in result.rows}):
+        if _find_worst_ratio(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
+            break
+        reach = fraction
+    return reach
+
+
+def _judge_range(result: Result) -> Claim:
+    reach = {name: _find_reach(result, name) for name in ("midpoint-printed", "midpoint", *_find_networks(result))}
+    limits = _list_stability_limits(result, "midpoint")
+    # The paper's figure shows residuals of one step; a run needs stability too.
+    by_residual = _find_reach(result, "midpoint-printed", "residual_one")
+    verdict = to_verdict(
+        reach["midpoint-printed"] >= LARGE_RANGE,
+        by_residual >= LARGE_RANGE or reach["midpoint"] >= LARGE_RANGE,
+    )
+    condition = "for the residual of one step" if by_residual >= LARGE_RANGE else OTHER_FORMULAS
+    evidence = (
+        f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR:g} times Crank–Nicolson's up to "
+        f"{by_residual:g} Fourier steps; "
+        f"error within {SIMILAR:g} times Crank–Nicolson's up to so many Fourier steps: "
+        + ", ".join(f"{name} {value:g}" for name, value in reach.items())
+        + f" (midpoint-printed without a source {_find_reach(result, 'midpoint-printed', 'free'):g})"
+        + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} of them"
+    )
+    text = "the GNN-Midpoint scheme keeps following CN for a large range of validity"
+    return Claim("midpoint follows Crank–Nicolson", text, verdict, evidence, _choose_condition(verdict, condition))
+
+
+def _judge_near_fourier(result: Result) -> Claim:
+    """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step and not close to it."""
+    near, far = (
+        {name: _find_worst_ratio(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
+        for low, high in ((NEAR, 1.0), (0.0, FAR))
+    )
+    worse = {name: far[name] <= SIMILAR < near[name] for name in near}
+    limits = {name: _list_stability_limits(result, name) for name in ("two-hop-printed", "midpoint")}
+    evidence = (
+        f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
+        f"{_list_values(far)}; stable up to so many Fourier steps: "
+        + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
+    )
+    if far["two-hop-printed"] > SIMILAR:
+        evidence += "; as printed it errs at short steps too"
+    # What it says of the Fourier step holds of its stability if that ends earlier than the midpoint rule's, below it.
+    early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
+    text = "GNN-2ndOrder struggles when we get close to the Fourier condition"
+    return Claim(
+        "two-hop near the Fourier step",
+        text,
+        to_verdict(worse["two-hop-printed"], early or worse["two-hop"]),
+        evidence,
+    )
+
+
+def _list_stability_limits(result: Result, name: str) -> list[float]:
+    """Longest stable steps of an explicit scheme in Fourier steps, mesh by mesh."""
+    return [dt / mesh.fourier for mesh in result.meshes if (dt := mesh.limits[name].dt) is not None]
+
+
+def _judge_order_in_space(result: Result) -> Claim:
+    # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
+    names = (*PRINTED, *RIGHT, "crank-nicolson")
+    orders = {name: result.orders[name].space.order for name in names}
+    second = {name: order is not None and abs(order - 2.0) <= ORDER_TOLERANCE for name, order in orders.items()}
+    rates = {name: result.orders[name].space.rates for name in names}
+    errors = {
+        name: [row.error for row in result.space if row.scheme == name and row.error is not None] for name in names
+    }
+    parts = [
+        f"{name}: {'no order' if order is None else f'order {order:.2f}'}"
+        + f" (rates {', '.join('none' if rate is None else f'{rate:.2f}' for rate in rates[name])})"
+        + (f", error {errors[name][0]:.1e} to {errors[name][-1]:.1e}" if errors[name] else ", blew up")
+        for name, order in orders.items()
+    ]
+    sizes = [mesh.cells for mesh in result.meshes]
+    evidence = "; ".join(
+        [f"{min(sizes)} to {max(sizes)} cells: {parts[0]}", *parts[1:], *_describe_network_errors(result)]
+    )
+    verdict = to_verdict(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
+    text = "second order in space on irregular meshes"
+    return Claim("second order in space", text, verdict, evidence, _choose_condition(verdict))
+
+
+def _describe_network_errors(result: Result) -> Iterator[str]:
+    """Errors in space of each network, from the coarsest mesh to the finest, in words."""
+    for name in _find_networks(result):
+        rows = [row for row in result.space if row.scheme == name]
+        told = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
+        if rows:
+            yield f"{name}: error {', '.join(told)} on {rows[0].cells} to {rows[-1].cells} cells"
+
+
+def _compute_residual_ratios(result: Result, name: str) -> dict[str, tuple[float, float]]:
+    """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
+    found = {}
+    for key in ("residual_half", "residual_one"):
+        ratios = list(_compute_ratios(result, name, peer="euler", key=key, high=1.0)) or [np.inf]
+        found[key] = (float(np.exp(np.mean(np.log(ratios)))), max(ratios))
+    return found
+
+
+def _are_lower(result: Result, names: Sequence[str]) -> bool:
+    every = [pair for name in names for pair in _compute_residual_ratios(result, name).values()]
+    return bool(every) and all(mean < SIGNIFICANT and most <= 1.0 for mean, most in every)
+
+
+def _judge_residual(result: Result) -> Claim:
+    """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
+    networks = _find_networks(result)
+    names = (*PRINTED, *RIGHT, *networks)
+    parts = []
+    for name in names:
+        half, one = _compute_residual_ratios(result, name).values()
+        parts.append(f"{name} {half[0]:.2g} (at most {half[1]:.2g}) for θ = ½, {one[0]:.2g} ({one[1]:.2g}) for θ = 1")
+    evidence = "residual over Euler's for Δt up to the Fourier step, geometric mean: " + "; ".join(
+        [*parts, *(_describe_by_mesh(result, name) for name in networks)]
+    )
+    text = "both GNNs achieve significantly lower residual losses than the standard first-order FV scheme"
+    verdict = to_verdict(_are_lower(result, PRINTED), _are_lower(result, RIGHT))
+    return Claim("lower residual than first order", text, verdict, evidence, _choose_condition(verdict))
+
+
+def _describe_by_mesh(result: Result, name: str) -> str:
+    """A network's ratio mesh by mesh: a formula's hardly changes, a network knows the sizes it was trained on."""
+    sizes = sorted({row.wanted for row in result.rows if row.scheme == name})
+    means = []
+    for wanted in sizes:
+        only = replace(result, rows=[row for row in result.rows if row.wanted == wanted])
+        means.append(f"{_compute_residual_ratios(only, name)['residual_half'][0]:.2g}")
+    return f"{name} on {', '.join(f'{size:,}' for size in sizes)} cells (θ = ½): {', '.join(means)}"
+
+
+def _judge_accuracy(result: Result) -> Claim:
+    """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
+    names = (*PRINTED, *RIGHT, *_find_networks(result))
+    most = {
+        name: max(_compute_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names
+    }
+    formulas = (*PRINTED, *RIGHT)
+    verdict = to_verdict(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
+    evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _list_values(most)
+    text = "the discovered schemes are more accurate than the standard first-order method"
+    return Claim("more accurate than first order", text, verdict, evidence, _choose_condition(verdict))
+
+
+def _judge_oscillation(result: Result) -> Claim:
+    """Holds if 2/λ_max lies within the steps of the study on every mesh."""
+    longest = max(row.fourier for row in result.rows)
+    onset = [mesh.oscillation / mesh.fourier for mesh in result.meshes if mesh.oscillation]
+    inside = [each < longest for each in onset]
+    span = f"{min(onset):.2f} to {max(onset):.2f} Fourier steps" if onset else "an unknown step"
+    evidence = f"Crank–Nicolson's fastest mode changes sign at every step beyond {span} (2/λ_max)"
+    text = "there are steps at which spurious oscillations might start even for Crank–Nicolson"
+    return Claim("Crank–Nicolson oscillates", text, to_verdict(bool(inside) and all(inside)), evidence)

@@ -33,7 +33,7 @@ class StageUpdate(AbstractMLP):
         return (V * self.source * S + self.flux * z + self.bend * V * jnp.tanh(rate))[:, None]
 
 
-def two_stages(
+def build_two_stages(
     spec: recipe.Recipe, a1: float, c1: float, a2: float = 1.0, c2: float = 1.0, *, bend: float = 0.0
 ) -> Network:
     """Two layers:  h = T + Δt (a₁ S + c₁ L T),  T' = T + Δt (a₂ S + c₂ L h) + b Δt tanh(L T)."""
@@ -81,7 +81,7 @@ class FluxUpdate(AbstractMLP):
         return (self.factor * z / (self.gauge * (1.0 + self.bend * T)) + V * S)[:, None]
 
 
-def first_order(spec: recipe.Recipe, *, factor: float = 1.0, bend: float = 0.0, cubic: float = 0.0) -> Network:
+def build_first_order(spec: recipe.Recipe, *, factor: float = 1.0, bend: float = 0.0, cubic: float = 0.0) -> Network:
     """A network of the first-order recipe that computes its scheme: times a factor, in a gauge, or with a cube."""
     g, b, k = (jnp.asarray(each, "float32") for each in (-0.4, bend, cubic))
     alpha_times = jnp.asarray(factor * diffusivity_of(spec), "float32")
@@ -150,7 +150,7 @@ def _noise(name: str, level: float, allowed: Verdicts) -> Decoy:
 
 def _stages(name: str, what: str, *constants: float, bend: float = 0.0) -> Decoy:
     def make(spec: recipe.Recipe, _: Teacher) -> Network:
-        return two_stages(spec, *constants, bend=bend)
+        return build_two_stages(spec, *constants, bend=bend)
 
     return Decoy(name, what, NOT_BELIEVED, recipe="midpoint", make=make)
 
@@ -194,10 +194,14 @@ FAKES: tuple[Decoy, ...] = (
     _stages("midpoint-2alpha", "midpoint rule with 2 α", 0.5, 1.0, 1.0, 2.0),
     _stages("midpoint-5%", "midpoint rule, constants off by 5 %", 0.525, 0.525, 1.05, 1.05),
     # What a message is in is the network's own business, as long as its update undoes it.
-    _network("gauge", "first-order scheme in a gauge of the receiver", lambda s, _: first_order(s, bend=0.04), FOUND),
-    _network("first-order-2alpha", "first-order scheme with 2 α", lambda s, _: first_order(s, factor=2.0)),
-    _network("first-order-5%", "first-order scheme, 5 % off", lambda s, _: first_order(s, factor=1.05)),
-    _network("cubic-network", "first-order scheme + a cubic term of 0.15", lambda s, _: first_order(s, cubic=0.15)),
+    _network(
+        "gauge", "first-order scheme in a gauge of the receiver", lambda s, _: build_first_order(s, bend=0.04), FOUND
+    ),
+    _network("first-order-2alpha", "first-order scheme with 2 α", lambda s, _: build_first_order(s, factor=2.0)),
+    _network("first-order-5%", "first-order scheme, 5 % off", lambda s, _: build_first_order(s, factor=1.05)),
+    _network(
+        "cubic-network", "first-order scheme + a cubic term of 0.15", lambda s, _: build_first_order(s, cubic=0.15)
+    ),
     _network("untrained", "a network without training", lambda s, _: make_untrained(s)),
     Decoy(
         "50-steps", "a network after 50 steps of training", NOT_BELIEVED, {"training.steps": 50, "training.chunk": 50}

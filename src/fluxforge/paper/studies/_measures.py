@@ -1,4 +1,4 @@
-"""What is measured of a scheme on a mesh: residuals, errors in time and space, and seconds per step."""
+"""Measurements of a scheme or network on a mesh: residuals, errors in time and space, and seconds per step."""
 
 import math
 import time
@@ -10,6 +10,7 @@ from typing import TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from msgspec import Struct
 from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.linalg import expm_multiply
 
@@ -23,7 +24,6 @@ from fluxforge.mesh._boundary import Conditions, Dirichlet
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.paper.studies._convergence_result import Grid, GridRow, Limit, MeshFacts, SpaceError, TimeErrors
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import Operator, generator
@@ -35,6 +35,71 @@ from fluxforge.stepping._stepper import AbstractStepper
 from fluxforge.stepping._trained import network_stepper
 
 Subject: TypeAlias = Scheme | AbstractNetwork
+
+
+class Limit(Struct, frozen=True):
+    """The longest stable step of a scheme; None where there is none, or where it is not known."""
+
+    dt: float | None = None
+    unlimited: bool = False
+
+
+class MeshFacts(Struct, frozen=True):
+    """A mesh: its Fourier step, λ_max, 2/λ_max (Crank–Nicolson oscillates beyond it), and limits by scheme.
+
+    `wanted` is the number of cells that was asked for.
+    """
+
+    cells: int
+    fourier: float
+    rate: float | None
+    oscillation: float | None
+    limits: dict[str, Limit]
+    wanted: int = 0
+
+
+@dataclass(frozen=True)
+class TimeErrors:
+    """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
+
+    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both.
+    """
+
+    fourier: float
+    dt: float
+    steps: int
+    free: float | None
+    driven: float | None
+    blew_up: bool
+    error: float | None
+
+
+@dataclass(frozen=True)
+class GridRow(TimeErrors):
+    """The errors, and the residuals of one step for θ = ½ and 1 over the mean rate of change."""
+
+    residual_half: float | None
+    residual_one: float | None
+
+
+class Grid(Struct, frozen=True):
+    """One scheme on one mesh, a row per time step."""
+
+    rows: list[GridRow]
+
+
+class Clock(Struct, frozen=True):
+    """Seconds per step of one scheme on one mesh with one step."""
+
+    seconds: float
+
+
+class SpaceError(Struct, frozen=True):
+    """The relative error of one run against the heat equation; None where it blew up."""
+
+    cells: int
+    steps: int
+    error: float | None
 
 
 @dataclass(frozen=True)
@@ -50,36 +115,36 @@ class Answers:
     driven: np.ndarray
 
 
-def graph_of(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
+def make_graph(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
     """The irregular mesh of the unit square of about that many cells, the same on every machine."""
     (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
     return dual(mesh, Dirichlet() if boundary is None else boundary)
 
 
-def step_of(
+def make_stepper(
     subject: Subject, graph: DualGraph, dt: float, *, source: np.ndarray, solver: Solver = "auto"
 ) -> AbstractStepper:
-    """A scheme or a network, ready to step."""
+    """The stepper of a scheme or a network on a mesh, with a given source."""
     if isinstance(subject, AbstractNetwork):
         return network_stepper(subject, graph, dt, source=source)
     return stepper(subject, graph, dt, source=source, solver=solver)
 
 
 @lru_cache(maxsize=1)
-def answers(cells: int, seed: int, end: float) -> Answers:
-    """The noise of a mesh and what becomes of it after `end` Fourier steps."""
-    graph = graph_of(cells, seed)
+def solve_noise(cells: int, seed: int, end: float) -> Answers:
+    """Random T₀ and S on a mesh, and the exact solutions after `end` Fourier steps."""
+    graph = make_graph(cells, seed)
     fourier = fourier_step(graph)
     rng = np.random.default_rng([cells, seed])
     T0, S = rng.standard_normal(graph.cells), rng.standard_normal(graph.cells) / fourier
     system, nothing = generator(BUILT_IN["euler"], graph), np.zeros(graph.cells)
     t = end * fourier
     return Answers(
-        T0, S, exact_action(system, graph.V, T0, nothing, t=t), exact_action(system, graph.V, nothing, S, t=t)
+        T0, S, solve_exactly(system, graph.V, T0, nothing, t=t), solve_exactly(system, graph.V, nothing, S, t=t)
     )
 
 
-def exact_action(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray, *, t: float) -> np.ndarray:
+def solve_exactly(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray, *, t: float) -> np.ndarray:
     """T(t) of dT/dt = G T + s S + r, by the action of the exponential: no full matrix, for meshes of any size.
 
     √V G /√V is symmetric for a conservative flux, so that the powers in the series do not grow for a while before
@@ -107,7 +172,7 @@ CLOCK_MOST_STEPS = 200
 CLOCK_TRIES = 3
 
 
-def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
+def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     """Δt_Fourier, λ_max, 2/λ_max (beyond which Crank–Nicolson's fastest mode changes sign), every stability limit.
 
     On large meshes λ_max is enclosed, and the limit is the one that is stable in any case.
@@ -129,17 +194,17 @@ def mesh_facts(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
 
 def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
     """Residuals and errors in time of one scheme on one mesh, for every step."""
-    errors = time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
-    found = residuals(subject, cells=cells, seed=seed, fractions=fractions)
+    errors = measure_time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
+    found = measure_step_residuals(subject, cells=cells, seed=seed, fractions=fractions)
     rows = zip(errors, found, strict=True)
     return Grid([GridRow(**vars(one), residual_half=half, residual_one=whole) for one, (half, whole) in rows])
 
 
-def residuals(
+def measure_step_residuals(
     subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]
 ) -> list[tuple[float | None, float | None]]:
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
-    graph = graph_of(cells, seed, Dirichlet(ON_BOUNDARY))
+    graph = make_graph(cells, seed, Dirichlet(ON_BOUNDARY))
     T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
     around, alpha = PLAIN_HEAT.put_on(pad_graph(graph))
     fourier = fourier_step(graph)
@@ -148,23 +213,27 @@ def residuals(
     rows = []
     for fraction in fractions:
         dt = fraction * fourier
-        new = jnp.asarray(step_of(subject, graph, dt, source=S)(T))
+        new = jnp.asarray(make_stepper(subject, graph, dt, source=S)(T))
         posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
         half, one = (float(mean_defect(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
         rows.append((_finite(half / scale), _finite(one / scale)))
     return rows
 
 
-def time_errors(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> list[TimeErrors]:
+def measure_time_errors(
+    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float
+) -> list[TimeErrors]:
     """Relative L2 errors after `end` Fourier steps against the exact semi-discrete solution; None where it blew up."""
-    graph, known = graph_of(cells, seed), answers(cells, seed, end)
+    graph, known = make_graph(cells, seed), solve_noise(cells, seed, end)
     fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
     rows = []
     for fraction in fractions:
         steps = max(round(end / fraction), 1)
         dt = end * fourier / steps
         free, driven = (
-            relative_error(np.asarray(step_of(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T)
+            relative_error(
+                np.asarray(make_stepper(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T
+            )
             for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
         )
         worst = None if free is None or driven is None else max(free, driven)
@@ -180,24 +249,24 @@ def relative_error(found: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start
     return float(np.sqrt(V @ (found - exact) ** 2 / (V @ exact**2)))
 
 
-def space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:
+def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:
     """Against the heat equation:  T = (2 − exp(−2π²t)) sin πx sin πy, which S = 4π² sin πx sin πy drives from t = 0.
 
     The relative L2 error at t = `until`, with steps of about `fraction` of the Fourier step.
     """
-    graph = graph_of(cells, seed)
+    graph = make_graph(cells, seed)
     u = np.sin(np.pi * graph.x[:, 0]) * np.sin(np.pi * graph.x[:, 1])
     steps = math.ceil(until / (fraction * fourier_step(graph)))
-    step = step_of(subject, graph, until / steps, source=4 * np.pi**2 * u)
+    step = make_stepper(subject, graph, until / steps, source=4 * np.pi**2 * u)
     found = np.asarray(step.rollout(u, steps))
     exact = (2 - math.exp(-2 * np.pi**2 * until)) * u
     return SpaceError(graph.cells, steps, relative_error(found, exact, graph.V, start=u))
 
 
-def seconds_per_step(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
-    """The best of several short runs, once everything is compiled and factorised."""
-    graph = graph_of(cells, seed)
-    step = step_of(subject, graph, fraction * fourier_step(graph), source=np.ones(graph.cells))
+def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
+    """Seconds per step: the best of several short runs, after compilation and factorisation."""
+    graph = make_graph(cells, seed)
+    step = make_stepper(subject, graph, fraction * fourier_step(graph), source=np.ones(graph.cells))
     T = step.enter(np.random.default_rng(seed).standard_normal(graph.cells))
 
     def timed(steps: int) -> float:

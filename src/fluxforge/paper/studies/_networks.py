@@ -10,6 +10,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from msgspec import UNSET, Struct, UnsetType
+from msgspec import field as named
 
 from fluxforge import recipe
 from fluxforge._types import State
@@ -22,7 +24,6 @@ from fluxforge.distil._stencil import series
 from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
-from fluxforge.paper.studies._records import RATES, ConstantsRow, Residuals
 from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of, run_folder
@@ -34,28 +35,46 @@ from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
-# Where `higher-order` keeps its two networks, beside the other parts of a reproduction.
-PART = "higher-order"
+# The parts that keep networks of these recipes, beside the other parts of a reproduction.
+HIGHER_ORDER, RATES = "higher-order", "rates"
 NAMES = ("midpoint", "two-hop")
 # A run of `fluxforge discover carry` beside the parts, of the other kind of network.
 CARRY = "carry"
 
 
-def read_networks(folder: Path | None) -> dict[str, AbstractNetwork]:
+class Residuals(Struct, frozen=True):
+    """Mean |residual| of a network, of explicit schemes and of Crank–Nicolson on unseen meshes."""
+
+    network: float
+    euler: float
+    midpoint: float
+    rk4: float
+    crank_nicolson: float = named(name="crank-nicolson")
+
+
+class ConstantsRow(Struct, frozen=True, kw_only=True):
+    """The constants of least residual at one Δt, and their numerical errors."""
+
+    step: float
+    constants: dict[str, float]
+    # Absent from documents of older versions.
+    error: dict[str, float | None] | UnsetType = UNSET
+    loss: float
+
+
+def read_networks(folder: Path) -> dict[str, AbstractNetwork]:
     """The networks of `higher-order` that are trained to their end, by the name of their recipe.
 
     `folder` is another part's own, beside it. A finished run `carry` beside both, of the heat equation, is the network
     in the form of a flux that they are compared with.
     """
-    if folder is None:
-        return {}
-    own = folder.parent / PART
+    own = folder.parent / HIGHER_ORDER
     runs = {name: own / name for name in NAMES}
-    if (own / f"{PART}.json").exists():
+    if (own / f"{HIGHER_ORDER}.json").exists():
         # It has taken over a network that `rates` had trained.
-        runs |= {name: rates_run(own, name, 0) for name, run in runs.items() if not run.exists()}
+        runs |= {name: find_rates_run(own, name, 0) for name, run in runs.items() if not run.exists()}
     found: dict[str, AbstractNetwork] = {
-        f"network-{name}": _network(run) for name, run in runs.items() if _is_done(run)
+        f"network-{name}": _load_network(run) for name, run in runs.items() if _is_done(run)
     }
     beside = folder.parent / CARRY
     if (beside / "stages" / f"{CARRY}.json").exists() and (run := load_run(beside)).network.equation == HEAT:
@@ -63,14 +82,14 @@ def read_networks(folder: Path | None) -> dict[str, AbstractNetwork]:
     return found
 
 
-def rates_run(folder: Path, name: str, seed: int) -> Path:
+def find_rates_run(folder: Path, name: str, seed: int) -> Path:
     """The run folder of a recipe and a seed in `rates`, beside another part's folder."""
     return folder.parent / RATES / f"{name}-{seed}"
 
 
 def choose_run(spec: recipe.Recipe, folder: Path) -> Path:
     """Where a part runs this recipe: in its folder, unless `rates` beside it has finished the very same run."""
-    own, other = folder / spec.name, rates_run(folder, spec.name, spec.seed)
+    own, other = folder / spec.name, find_rates_run(folder, spec.name, spec.seed)
     if (own / "run.json").exists() or not _is_done(other):
         return own
     with RunFolder.open(other, warn=lambda _: None) as held:
@@ -95,7 +114,7 @@ def _is_done(run: Path) -> bool:
     return (run / "stages" / "discovery.json").exists()
 
 
-def _network(run: Path) -> Network:
+def _load_network(run: Path) -> Network:
     with RunFolder.open(run, warn=lambda _: None) as folder:
         spec = recipe_of(folder)
         return train(spec, source(spec), folder=folder).member(0)
@@ -132,19 +151,19 @@ def _draw_at_fourier(
 
 def measure_residuals(network: Network, spec: recipe.Recipe, fourier: tuple[float, float]) -> Residuals:
     """The residuals of a network and of schemes by the recipe's own loss."""
-    steps: list[Step] = [step_of(cast(network, "float64")), *map(_explicit, SCHEMES), crank_nicolson]
+    steps: list[Step] = [step_of(cast(network, "float64")), *map(_make_step, SCHEMES), step_crank_nicolson]
     problems = draw_unseen(spec, fourier)
-    return Residuals(*(float(_mean(step, spec.loss, problems)) for step in steps))
+    return Residuals(*(float(_average_residual(step, spec.loss, problems)) for step in steps))
 
 
 @eqx.filter_jit
-def _mean(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
-    """Compiled once for every loss and scheme, and for networks of one shape."""
+def _average_residual(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
+    """Mean |residual| over problems; compiled once for every loss and scheme, and for networks of one shape."""
     defect = defect_of(loss)
     return jax.lax.map(lambda p: mean_defect(defect(p, step(p)), p, "l1"), problems).mean()
 
 
-def constants_rows(limit: Limit) -> list[ConstantsRow]:
+def make_constants_rows(limit: Limit) -> list[ConstantsRow]:
     """The constants of least residual at each Δt, longest first; an error that is not finite is None."""
     return [
         ConstantsRow(
@@ -158,20 +177,20 @@ def constants_rows(limit: Limit) -> list[ConstantsRow]:
 
 
 def measure_constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str, float]:
-    """The network's step as a series in ΔtL at one step, nested as layers would do it."""
+    """The coefficients of the network's step as a series in ΔtL, nested as layers, and the share left unexplained."""
     order = spec.network.layers * spec.network.hops
     found = series(step_of(cast(network, "float64")), draw_unseen(spec, (fourier, fourier)), order)
     return {**found.nested, "unexplained": found.unexplained}
 
 
 @cache
-def _explicit(name: str) -> Step:
-    """Always the same function for a scheme, which is what compiled code is kept under."""
+def _make_step(name: str) -> Step:
+    """The step of an explicit scheme. Cached, since JAX keeps compiled code by the identity of the function."""
     stages = find(name).stages
     return lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
-def crank_nicolson(p: Problem) -> State:
+def step_crank_nicolson(p: Problem) -> State:
     """(1 − ½ΔtL) T' = T + ½Δt (L T + boundary) + ½Δt boundary + Δt S, solved densely."""
     M = jnp.eye(len(p.T)) - 0.5 * p.dt * jax.jacfwd(p.rate)(p.T)
     return p.T + jnp.linalg.solve(M, p.dt * p.rate(p.T))

@@ -1,30 +1,36 @@
-"""Records that studies share: claims, residuals, constants; a study as JSON; measurements kept between runs."""
+"""Records that studies share: options, claims with their verdicts, and rates over the seeds of trained networks."""
 
-import hashlib
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
-from msgspec import field as named
+from msgspec import Struct
 
+from fluxforge import recipe
+from fluxforge._files import read_document
 from fluxforge._machine import environment
 from fluxforge.errors import DocumentError
-from fluxforge.run._folder import RunFolder
-from fluxforge.run._progress import Warn
 from fluxforge.run._record import Document
 from fluxforge.run.result import to_document as result_to_document
 
 R = TypeVar("R")
-# The part that runs every recipe with several seeds.
-RATES = "rates"
-
 Verdict: TypeAlias = Literal["holds", "holds under a condition", "does not hold", "cannot be tested from the text"]
+UNTESTABLE: Verdict = "cannot be tested from the text"
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """The options that every study has: its size, and changes of the recipes that it trains with."""
+
+    preset: str = "quick"
+    changes: recipe.Changes = field(default_factory=dict)
+
+    def load_recipe(self, name: str, preset: str, changes: recipe.Changes) -> recipe.Recipe:
+        """A recipe with the changes of the run, except that of `seeds`, and then these."""
+        own = {key: value for key, value in self.changes.items() if key != "seeds"}
+        return recipe.override(recipe.load(name, preset=preset), {**own, **changes})
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,11 @@ class Claim:
     verdict: Verdict
     evidence: str
     condition: str = ""
+
+
+def to_verdict(holds: bool, in_part: bool = False) -> Verdict:
+    """The verdict of a claim that holds, or holds in part: "holds under a condition"."""
+    return "holds" if holds else "holds under a condition" if in_part else "does not hold"
 
 
 def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> Document:
@@ -58,70 +69,97 @@ def read_result(document: Document, kind: type[R]) -> R:
         raise DocumentError(f"not a result of {document.get('experiment', 'this study')}: {error}") from error
 
 
-class Residuals(Struct, frozen=True):
-    """Mean |residual| of a network, of explicit schemes and of Crank–Nicolson on unseen meshes."""
-
-    network: float
-    euler: float
-    midpoint: float
-    rk4: float
-    crank_nicolson: float = named(name="crank-nicolson")
-
-
-class ConstantsRow(Struct, frozen=True, kw_only=True):
-    """The constants of least residual at one Δt, and their numerical errors."""
-
-    step: float
-    constants: dict[str, float]
-    # Absent from documents of older versions.
-    error: dict[str, float | None] | UnsetType = UNSET
-    loss: float
+Outcome: TypeAlias = Literal["recovered", "approximation", "refused"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+# A sentence about trained networks is judged on at least this many seeds. It holds if it is true of this share of
+# them, and does not hold if it is true of fewer than half.
+ENOUGH = 5
+SHARE, HALF = 0.9, 0.5
+# The words that the condition of a verdict on networks begins with.
+BUILT_IN = "with T + Δt/V built into the network"
+SMALL_STEPS = "in the limit of small steps"
 
 
-# Increased when the same key gives other numbers.
-VERSION = 1
-# What a measurement depends on.
-Key: TypeAlias = msgspec.Struct | Mapping[str, object]
+class Rate(Struct, frozen=True):
+    """The number of seeds of which something is true, and the number of all seeds."""
+
+    reached: int
+    of: int
+
+    @property
+    def text(self) -> str:
+        """As words: "4 of 5 seeds"."""
+        return f"{self.reached} of {self.of} seeds"
 
 
-class Measurements:
-    """Measurements that a folder keeps, each under a title and a key; without a folder nothing is kept."""
+class Spread(Struct, frozen=True):
+    """Median and quartiles over seeds."""
 
-    def __init__(self, folder: RunFolder | None) -> None:
-        self._folder = folder
-
-    def read(self, title: str, key: Key, kind: type[R]) -> R | None:
-        """The measurement of this key as a record of this kind, or None if the folder does not have it."""
-        kept = None if self._folder is None else self._folder.read_stage(_stage(title, key))
-        return None if kept is None else msgspec.convert(kept, kind)
-
-    def keep(self, title: str, key: Key, measured: R) -> R:
-        """Keep a measurement, and return it as it will be read."""
-        plain = json.loads(json.dumps(msgspec.to_builtins(measured), allow_nan=False))
-        if self._folder is not None:
-            self._folder.finish(_stage(title, key), plain)
-        return msgspec.convert(plain, type(measured))
-
-    def measure_once(self, title: str, key: Key, kind: type[R], measure: Callable[[], R]) -> R:
-        """The measurement of this key; made and kept if the folder does not have it."""
-        kept = self.read(title, key, kind)
-        return self.keep(title, key, measure()) if kept is None else kept
+    q1: float
+    median: float
+    q3: float
 
 
-@contextmanager
-def open_measurements(folder: Path | None, warn: Warn) -> Iterator[Measurements]:
-    """The measurements of a folder, which is made if it does not exist."""
-    if folder is None:
-        yield Measurements(None)
-    elif (folder / "run.json").exists():
-        with RunFolder.open(folder, warn=warn) as held:
-            yield Measurements(held)
-    else:
-        with RunFolder.create(folder, description={"what": "measurements of a grid"}, warn=warn) as held:
-            yield Measurements(held)
+class Tally(Struct, frozen=True):
+    """The seeds of one recipe together.
+
+    `expected` is the outcome that the recipe expects, `update` and `theta` are its network's update and its residual's
+    θ. `rate` counts the seeds that ended as expected, `rates` those of which a named statement is true.
+    """
+
+    expected: str
+    update: str
+    theta: float | None
+    verdicts: dict[str, int]
+    rate: Rate
+    rates: dict[str, Rate]
+    medians: dict[str, Spread]
+    seconds: Spread | None
 
 
-def _stage(title: str, key: Key) -> str:
-    content = json.dumps([VERSION, title, msgspec.to_builtins(key)], sort_keys=True)
-    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return f"{re.sub('[^a-z0-9]+', '-', title.lower())[:40].strip('-')}-{digest}"
+class _Tallies(Struct, frozen=True):
+    """The part of a document of `rates` that other studies read."""
+
+    recipes: dict[str, Tally]
+
+
+def weigh(claim: Claim, rate: Rate | None) -> Claim:
+    """Judge on the seeds a claim about trained networks: 9 of 10 must agree for it to hold, half for a condition.
+
+    The verdict of the given claim is the best that it can have, or "does not hold" if that is known without any
+    network. On fewer than five seeds the claim cannot be tested.
+    """
+    if claim.verdict == "does not hold":
+        return claim
+    if rate is None or rate.of < ENOUGH:
+        seeds = "one seed" if rate is None else f"{rate.of} seeds"
+        why = f"Judged on {seeds}; it takes {ENOUGH} (fluxforge reproduce rates). "
+        return Claim(claim.name, claim.text, UNTESTABLE, why + claim.evidence)
+    verdict: Verdict = claim.verdict
+    if rate.reached < HALF * rate.of:
+        verdict = "does not hold"
+    elif rate.reached < SHARE * rate.of and verdict == "holds":
+        verdict = "holds under a condition"
+    condition = claim.condition if verdict == "holds under a condition" else ""
+    return Claim(claim.name, claim.text, verdict, f"True of {rate.text}. {claim.evidence}", condition)
+
+
+def find_rate(tallies: Mapping[str, Tally] | None, recipe: str, name: str) -> Rate | None:
+    """The rate of a named statement; None if `rates` was not run beside the part, or does not have it."""
+    tally = (tallies or {}).get(recipe)
+    return None if tally is None else tally.rates.get(name)
+
+
+def read_rates(folder: Path, recipes: Sequence[str]) -> dict[str, Tally] | None:
+    """The tallies of these recipes from the part `rates`; None if it was not run in the same reproduction.
+
+    `folder` is that of another part, beside the folder of `rates`.
+    """
+    path = folder.parent / "rates" / "rates.json"
+    return select_rates(read_document(path, "rates", 1), recipes) if path.exists() else None
+
+
+def select_rates(document: Mapping[str, object], recipes: Sequence[str]) -> dict[str, Tally]:
+    """The tallies of these recipes from a document of `rates`, without its single seeds."""
+    found = read_result(document, _Tallies).recipes
+    return {name: found[name] for name in recipes if name in found}

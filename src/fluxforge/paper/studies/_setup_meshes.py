@@ -1,4 +1,4 @@
-"""The meshes of the set-up: how much their cells differ, samples, and the patches of cells that figures show."""
+"""The meshes of the set-up: spreads of their cell sizes, samples, and the patches of cells that figures show."""
 
 from collections.abc import Sequence
 
@@ -129,15 +129,15 @@ def _measure_mesh(mesh: Mesh) -> Facts:
     graph = dual(mesh)
     inside = slice(graph.interior)
     spread = Spread(_relative_spread(graph.V), _relative_spread(graph.A[inside]), _relative_spread(graph.delta[inside]))
-    return Facts(graph.cells, spread, float(cell_quality(mesh).mean()), small_areas(graph))
+    return Facts(graph.cells, spread, float(cell_quality(mesh).mean()), count_small_areas(graph))
 
 
 def _relative_spread(values: np.ndarray) -> float:
     return float(values.std() / values.mean())
 
 
-def small_areas(graph: DualGraph) -> int:
-    """How many connected areas of small cells there are."""
+def count_small_areas(graph: DualGraph) -> int:
+    """The number of connected areas of small cells."""
     small = SMALL * graph.V.max() >= graph.V
     owner, neighbour = graph.owner[: graph.interior], graph.neighbour[: graph.interior]
     both = small[owner] & small[neighbour]
@@ -159,23 +159,26 @@ def _range_and_median(values: Sequence[float]) -> list[float]:
 
 
 def choose_patches(found: Sequence[Mesh]) -> dict[str, Patch]:
-    """Around a triangle of the first mesh that has a cell two ways lead to, and around a square."""
+    """A patch around a triangle with a cell that two paths reach, in the first such mesh, and one around a square."""
     return {"triangles": _choose_patch(found), "squares": make_patch(squares(7), 24)}
 
 
 def _choose_patch(found: Sequence[Mesh]) -> Patch:
-    """The candidate whose worst cell within two hops is best; without a cell reached twice, any inner cell will do."""
+    """The patch whose worst cell within two hops has the best quality, among inner cells with a cell reached twice.
+
+    Without such a cell in any mesh, all inner cells of the first mesh are candidates.
+    """
     for mesh in found:
         graph = dual(mesh)
         around = ring(graph)
-        twice = _inner_cells(graph) & (around.multiplicity > 1).any(axis=1)
+        twice = _find_inner_cells(graph) & (around.multiplicity > 1).any(axis=1)
         if twice.any():
             return make_patch(mesh, _choose_centre(mesh, around, twice))
     graph = dual(found[0])
-    return make_patch(found[0], _choose_centre(found[0], ring(graph), _inner_cells(graph)))
+    return make_patch(found[0], _choose_centre(found[0], ring(graph), _find_inner_cells(graph)))
 
 
-def _inner_cells(graph: DualGraph) -> np.ndarray:
+def _find_inner_cells(graph: DualGraph) -> np.ndarray:
     """Cells whose neighbours have cells on all sides, so that no path of theirs ends in a ghost."""
     inner: np.ndarray = np.all(graph.slot_node < graph.cells, axis=1)
     return np.asarray(inner & inner[np.where(graph.slot_node < graph.cells, graph.slot_node, 0)].all(axis=1))

@@ -1,41 +1,76 @@
-"""Measurements as tasks, in this process or each in a new one; the memory of a stepper.
+"""Measurements that are kept in a folder, and made in this process or each in a new one.
 
 A measurement of memory needs a process that did nothing else, and one on a large mesh can have a core to itself.
 """
 
-import ctypes
-import gc
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import jax
-import jax.numpy as jnp
 import msgspec
-import numpy as np
 from msgspec import Struct
 
-from fluxforge.certify.cost import measure_cost
 from fluxforge.data._meshes import generate_meshes
 from fluxforge.errors import FluxforgeError
-from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import fourier_step
-from fluxforge.paper.studies._measures import graph_of, measure_grid, space_error, step_of
-from fluxforge.paper.studies._records import Measurements
-from fluxforge.run._progress import Progress
-from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping._build import stepper
+from fluxforge.run._folder import RunFolder
+from fluxforge.run._progress import Progress, Warn
 from fluxforge.stepping._solvers import Solver
 
-STEPS = 3
 R = TypeVar("R")
+# Increased when the same key gives other numbers.
+VERSION = 1
+# What a measurement depends on.
+Key: TypeAlias = msgspec.Struct | Mapping[str, object]
+
+
+class Measurements:
+    """Measurements that a folder keeps, each under a title and a key."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def read(self, title: str, key: Key, kind: type[R]) -> R | None:
+        """The measurement of this key as a record of this kind, or None if the folder does not have it."""
+        kept = self._folder.read_stage(_name_stage(title, key))
+        return None if kept is None else msgspec.convert(kept, kind)
+
+    def keep(self, title: str, key: Key, kind: type[R], measured: object) -> R:
+        """Keep a measurement, and return it as it will be read: a record of this kind."""
+        plain = json.loads(json.dumps(msgspec.to_builtins(measured), allow_nan=False))
+        self._folder.finish(_name_stage(title, key), plain)
+        return msgspec.convert(plain, kind)
+
+    def measure_once(self, title: str, key: Key, kind: type[R], measure: Callable[[], R]) -> R:
+        """The measurement of this key; made and kept if the folder does not have it."""
+        kept = self.read(title, key, kind)
+        return self.keep(title, key, kind, measure()) if kept is None else kept
+
+
+@contextmanager
+def open_measurements(folder: Path, warn: Warn) -> Iterator[Measurements]:
+    """The measurements in the folder `grid` of a part's own folder, which is made if it does not exist."""
+    own = folder / "grid"
+    with (
+        RunFolder.open(own, warn=warn)
+        if (own / "run.json").exists()
+        else RunFolder.create(own, description={"what": "measurements of a grid"}, warn=warn)
+    ) as held:
+        yield Measurements(held)
+
+
+def _name_stage(title: str, key: Key) -> str:
+    content = json.dumps([VERSION, title, msgspec.to_builtins(key)], sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return f"{re.sub('[^a-z0-9]+', '-', title.lower())[:40].strip('-')}-{digest}"
 
 
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,107 +101,52 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.task}: {self.scheme}, {self.cells} cells"
 
 
-class Footprint(Struct, frozen=True):
-    """Peak resident bytes of a process: before there is a stepper, with its assembly, and while it steps.
+def generate_irregular(cells: int, seed: int) -> None:
+    """Generate an irregular mesh ahead of its use: it is kept in the cache of meshes."""
+    generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
 
-    `forgets` says whether the system can start the mark of the peak anew; `wanted` is the number of cells asked for.
+
+def measure_tasks(
+    tasks: Sequence[Task],
+    kind: type[R],
+    held: Measurements,
+    *,
+    measure: Callable[[Task], Struct],
+    tell: Progress,
+    workers: int | None,
+    here: Callable[[Task], Struct] | None = None,
+    is_apart: Callable[[Task], bool] = lambda _: True,
+) -> list[R]:
+    """Each task as the folder holds it, or measured: by `here`, or if it is apart by `measure` in a new process.
+
+    `measure` is a function of a module, since new processes import it.
     """
-
-    cells: int
-    start: int
-    whole: int
-    stepping: int
-    forgets: bool = True
-    wanted: int = 0
-
-
-def footprint(task: Task) -> Footprint:
-    """`start`: before there is a stepper; `whole`: the peak while it is made and steps; `stepping`: while it steps.
-
-    Without a scheme the process makes the mesh and its graph, has JAX compute something, and stops there: what it
-    holds is subtracted from the others.
-    """
-    graph = graph_of(task.cells, task.seed)
-    T = np.random.default_rng(0).standard_normal(graph.cells)
-    jax.block_until_ready(jax.jit(lambda x: 2.0 * x)(jnp.asarray(T)))
-    exact = forget_peak()
-    start = peak()
-    if task.scheme is None or task.fourier is None:
-        return Footprint(graph.cells, start, peak(), peak(), exact)
-    dt = task.fourier * fourier_step(graph)
-    solver: Solver = task.solver or "auto"
-    step = step_of(BUILT_IN[task.scheme], graph, dt, source=np.ones(graph.cells), solver=solver)
-    # Compiled before it is watched: a compiler's memory is no scheme's.
-    after = jax.block_until_ready(step.repeat(step.enter(T), 1))
-    whole = peak()
-    forget_peak()
-    jax.block_until_ready(step.repeat(after, STEPS))
-    return Footprint(graph.cells, start, whole, peak(), exact)
+    found = [held.read(task.title, task, kind) for task in tasks]
+    missing = [k for k, one in enumerate(found) if one is None]
+    apart = [k for k in missing if here is None or is_apart(tasks[k])]
+    done = 0
+    for k in missing:
+        if here is not None and k not in apart:
+            tell(tasks[k].title, done, len(missing))
+            found[k] = held.keep(tasks[k].title, tasks[k], kind, here(tasks[k]))
+            done += 1
+    # Meshes go into the cache first, so that processes beside each other do not each make them.
+    for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
+        generate_irregular(cells, seed)
+    for at, text in run_children([tasks[k] for k in apart], measure, workers=workers):
+        task = tasks[apart[at]]
+        found[apart[at]] = held.keep(task.title, task, kind, msgspec.json.decode(text, type=kind))
+        done += 1
+        tell(task.title, done, len(missing))
+    return [one for one in found if one is not None]
 
 
-def peak() -> int:
-    """The most memory the process has had, in bytes.
-
-    From Linux's own mark where there is one: ru_maxrss begins with the memory of the process that started this one.
-    """
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
-    import resource  # not on every system, and only a measurement needs it
-
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else 1024 * most
-
-
-def forget_peak() -> bool:
-    """Give freed memory back and start the high-water mark anew; whether the system can, as Linux does."""
-    gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-# Beside T and the right side, conjugate gradients hold x, r, p, A p and the preconditioned residual.
-CG_FIELDS = 7
-
-
-def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
-    """Coefficients, indices and fields, as certificates count them for explicit schemes and LU; for CG, here."""
-    if solver != "cg":
-        return measure_cost(scheme, graph).memory * graph.cells
-    step = stepper(scheme, graph, 0.5 * fourier_step(graph), source=np.ones(graph.cells), solver="cg", renumber=False)
-    held = sum(array.nbytes for array in jax.tree.leaves(step) if isinstance(array, jax.Array))
-    return float(held + CG_FIELDS * graph.cells * 8)
-
-
-def measure_task(task: Task) -> Struct:
-    """A task on a built-in scheme, measured in this process."""
-    if task.task == "memory":
-        return footprint(task)
-    scheme = BUILT_IN[task.scheme or ""]
-    if task.task == "grid":
-        return measure_grid(scheme, cells=task.cells, seed=task.seed, fractions=task.fractions, end=task.end)
-    return space_error(scheme, cells=task.cells, seed=task.seed, fraction=task.fraction, until=task.until)
-
-
-def run_child(task: Task) -> bytes:
-    """Measure a task in a new process, and return what it measured as JSON; raises FluxforgeError if it fails."""
-    command = [sys.executable, "-c", "from fluxforge.paper.studies._tasks import main; main()"]
-    done = subprocess.run(command, input=msgspec.json.encode(task), capture_output=True, check=False)
-    if done.returncode != 0:
-        last = (done.stderr.decode().strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise FluxforgeError(f"the measurement of {task.scheme} on {task.cells} cells failed: {last}")
-    return done.stdout
-
-
-def run_children(tasks: Sequence[Task], *, workers: int | None) -> Iterator[tuple[int, bytes]]:
+def run_children(
+    tasks: Sequence[Task], measure: Callable[[Task], Struct], *, workers: int | None
+) -> Iterator[tuple[int, bytes]]:
     """Measure several tasks at once, by default as many as there are cores; (index, JSON) of each as it ends."""
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        waiting = {pool.submit(run_child, task): k for k, task in enumerate(tasks)}
+        waiting = {pool.submit(run_child, task, measure): k for k, task in enumerate(tasks)}
         try:
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
@@ -176,40 +156,22 @@ def run_children(tasks: Sequence[Task], *, workers: int | None) -> Iterator[tupl
                 each.cancel()
 
 
-def measure_tasks(
-    tasks: Sequence[Task],
-    kind: type[R],
-    held: Measurements,
-    *,
-    tell: Progress,
-    workers: int | None,
-    here: Callable[[Task], R] | None = None,
-    is_apart: Callable[[Task], bool] = lambda _: True,
-) -> list[R]:
-    """Each task as the folder holds it, or measured and kept: by `here`, or in a new process if it is apart."""
-    found = [held.read(task.title, task, kind) for task in tasks]
-    missing = [k for k, one in enumerate(found) if one is None]
-    apart = [k for k in missing if here is None or is_apart(tasks[k])]
-    done = 0
-    for k in missing:
-        if here is not None and k not in apart:
-            tell(tasks[k].title, done, len(missing))
-            found[k] = held.keep(tasks[k].title, tasks[k], here(tasks[k]))
-            done += 1
-    # Meshes go into the cache first, so that processes beside each other do not each make them.
-    for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
-        generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
-    for at, text in run_children([tasks[k] for k in apart], workers=workers):
-        task = tasks[apart[at]]
-        found[apart[at]] = held.keep(task.title, task, msgspec.json.decode(text, type=kind))
-        done += 1
-        tell(task.title, done, len(missing))
-    return [one for one in found if one is not None]
+def run_child(task: Task, measure: Callable[[Task], Struct]) -> bytes:
+    """Measure a task in a new process, and return what it measured as JSON; raises FluxforgeError if it fails."""
+    code = (
+        f"from {measure.__module__} import {measure.__name__} as measure; from {__name__} import serve; serve(measure)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=msgspec.json.encode(task), capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        last = (done.stderr.decode().strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise FluxforgeError(f"the measurement of {task.scheme} on {task.cells} cells failed: {last}")
+    return done.stdout
 
 
-def main() -> None:
+def serve(measure: Callable[[Task], Struct]) -> None:
     """Read a task from the standard input, and write what it measured to the standard output, both as JSON."""
     jax.config.update("jax_enable_x64", True)
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    plain = msgspec.to_builtins(measure_task(task))
-    json.dump(plain, sys.stdout, allow_nan=False)
+    json.dump(msgspec.to_builtins(measure(task)), sys.stdout, allow_nan=False)

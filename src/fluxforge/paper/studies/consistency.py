@@ -1,16 +1,16 @@
 """Which equation the schemes solve: diffusivities and steady errors under refinement, and Crank–Nicolson's sign."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import jax
 import numpy as np
 import sympy as sp
+from msgspec import Struct
 
-from fluxforge import recipe
 from fluxforge.certify._families import PERIODS, default_graph
 from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
@@ -18,16 +18,14 @@ from fluxforge.certify.modified import square_equation
 from fluxforge.certify.order import measure_steady_errors, measure_time_order
 from fluxforge.certify.stability import measure_stability
 from fluxforge.data._meshes import generate_meshes
-from fluxforge.mesh import FAMILIES
+from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.paper.studies._consistency_result import Algebra, Family, Implicit, Result, Steady, Tensor, judge
-from fluxforge.paper.studies._records import open_measurements
+from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
+from fluxforge.paper.studies._tasks import open_measurements
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import operator
-
-__all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "consistency"
 STEADY = ("euler", "corrected", "two-hop-printed")
@@ -57,14 +55,79 @@ SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
 SEEDS = (1, 2, 3, 4, 5)
 # Δt λ at which the growth of one step is computed, λ the rate of a mode.
 STEPS = (0.01, 0.1, 1.0, 10.0, 100.0)
+# An order is reached if it is missed by no more than that, in time and in space.
+TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
+# An error stays where it is if the last refinement reduces it at a rate below this.
+PLATEAU = 0.15
+# A scheme solves the given heat equation if every principal diffusivity is within this part of α.
+CONSISTENT = 0.05
+
+
+class Tensor(Struct, frozen=True):
+    """An effective diffusivity over α: its entries, its principal values, and how far they are from 1 at most."""
+
+    K: list[list[float]]
+    principal: list[float]
+    mean: float
+    off: float
+
+
+class Steady(Struct, frozen=True):
+    """Relative L2 errors of steady states under refinement, the rates between them, and the order if there is one."""
+
+    errors: list[float]
+    rates: list[float | None]
+    order: float | None
+
+
+class Family(Struct, frozen=True):
+    """A family of meshes from coarse to fine: by scheme, steady errors and the diffusivity of every mesh.
+
+    `lattice` is the exact diffusivity of the infinite lattice, None for families that are not periodic.
+    """
+
+    cells: list[int]
+    h: list[float]
+    steady: dict[str, Steady]
+    diffusivity: dict[str, list[Tensor | None]]
+    lattice: dict[str, Tensor] | None
+
+
+class Implicit(Struct, frozen=True):
+    """A form of Crank–Nicolson: R(z), where it is stable, |R| at some Δt λ, diffusivity, and its share of a source."""
+
+    factor: str
+    stable: str
+    steps: list[float]
+    growth: list[float]
+    diffusivity: Tensor
+    source: float
+
+
+class Algebra(Struct, frozen=True):
+    """What needs no refinement: orders in time, equations solved on squares, both forms of Crank–Nicolson."""
+
+    time_order: dict[str, float | None]
+    equations: dict[str, str]
+    crank_nicolson: dict[str, Implicit]
+
+
+class Result(Struct, frozen=True):
+    """The result of the study."""
+
+    experiment: str
+    preset: str
+    families: dict[str, Family]
+    time_order: dict[str, float | None]
+    equations: dict[str, str]
+    crank_nicolson: dict[str, Implicit]
+    choices: dict[str, str]
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """Families and the n they are refined through; seeds of the random ones. Recipes' `changes` change nothing here."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     sizes: Mapping[str, tuple[int, ...]] | None = None
     seeds: tuple[int, ...] = SEEDS
 
@@ -74,8 +137,8 @@ class Config:
         return SIZES[self.preset] if self.sizes is None else self.sizes
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Family by family; measurements that the folder holds are read."""
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+    """Measure every family, and the algebra of the schemes; measurements that the folder holds are read."""
     families = dict(config.families)
     if GMSH in families and (problem := gmsh_problem()) is not None:
         warn(f"irregular meshes of gmsh are left out: {problem}")
@@ -83,22 +146,19 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     total = sum(len(sizes) for sizes in families.values()) + 1
     found: dict[str, Family] = {}
     done = 0
-    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
+    with jax.enable_x64(True), open_measurements(folder, warn) as held:
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
-            told = partial(_tell_after, tell, done, total)
-            measure = partial(_family, family, sizes, seeds=seeds, tell=told)
+            measure = partial(_measure_family, family, sizes, seeds=seeds, tell=tell, done=done, total=total)
             found[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
         tell("equations and growth", total - 1, total)
-        algebra = held.measure_once("consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _algebra)
+        algebra = held.measure_once(
+            "consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _measure_algebra
+        )
     tell("done", total, total)
     return Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
-
-
-def _tell_after(tell: Progress, before: int, total: int, what: str, done: int) -> None:
-    tell(what, before + done, total)
 
 
 CHOICES = {
@@ -111,37 +171,42 @@ CHOICES = {
 }
 
 
-def _family(family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell: Callable[[str, int], None]) -> Family:
-    """Errors and diffusivities by scheme, and the diffusivity of the infinite lattice where there is one."""
+def _measure_family(
+    family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell: Progress, done: int, total: int
+) -> Family:
+    """Errors and diffusivities by scheme, and the diffusivity of the infinite lattice where there is one.
+
+    `done` meshes of a `total` were measured before.
+    """
     cells: list[int] = []
     errors: dict[str, list[float]] = {name: [] for name in STEADY}
     diffusivity: dict[str, list[Tensor | None]] = {name: [] for name in DIFFUSING}
     # The weak form is posed on the unit square, which the rhombus of equilateral triangles is not.
     fits = family != "equilateral"
     for k, n in enumerate(sizes):
-        tell(f"{family}, n = {n}", k)
+        tell(f"{family}, n = {n}", done + k, total)
         # Every mesh is made once, and given to every scheme.
-        meshes = [mesh_of(family, n, seed) for seed in seeds]
+        meshes = [make_mesh(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
         for name in STEADY:
             found = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(found**2))))
         for name in DIFFUSING:
-            diffusivity[name].append(_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
+            diffusivity[name].append(_make_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
     h = [count**-0.5 for count in cells]
     lattice = None
     if family in PERIODS:
-        lattice = {name: _tensor(lattice_diffusion(BUILT_IN[name], family)) for name in DIFFUSING}
-    return Family(cells, h, {name: _rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
+        lattice = {name: _make_tensor(lattice_diffusion(BUILT_IN[name], family)) for name in DIFFUSING}
+    return Family(cells, h, {name: _fit_rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
 
 
-def _tensor(K: np.ndarray) -> Tensor:
+def _make_tensor(K: np.ndarray) -> Tensor:
     """K/α, its principal values, and how far it is from 1 at most."""
     low, high = (float(value) for value in np.linalg.eigvalsh(K))
     return Tensor(K.tolist(), [low, high], 0.5 * (low + high), max(abs(low - 1), abs(high - 1)))
 
 
-def mesh_of(family: str, n: int, seed: int) -> Mesh:
+def make_mesh(family: str, n: int, seed: int) -> Mesh:
     """One mesh of a family; the unstructured ones have as many cells as triangles of that size would be."""
     if family not in ("irregular", GMSH):
         return FAMILIES[family](n, seed)
@@ -150,24 +215,24 @@ def mesh_of(family: str, n: int, seed: int) -> Mesh:
     return mesh
 
 
-def _rates(h: Sequence[float], errors: list[float]) -> Steady:
+def _fit_rates(h: Sequence[float], errors: list[float]) -> Steady:
+    if len(h) < 2:
+        return Steady(errors, [], None)
     rates = Rates(tuple(h), tuple(errors))
-    found = rates.rates if len(h) > 1 else ()
-    shown = [rate if math.isfinite(rate) else None for rate in found]
-    return Steady(errors, shown, rates.order if len(h) > 1 else None)
+    return Steady(errors, [rate if math.isfinite(rate) else None for rate in rates.rates], rates.order)
 
 
-def _algebra() -> Algebra:
-    """What needs no refinement."""
+def _measure_algebra() -> Algebra:
+    """Measure what needs no refinement."""
     return Algebra(
         {"euler": measure_time_order(BUILT_IN["euler"]).order},
         {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
-        {name: _implicit(name) for name in IMPLICIT},
+        {name: _measure_implicit(name) for name in IMPLICIT},
     )
 
 
-def _implicit(name: str) -> Implicit:
-    """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and whether it feels a source."""
+def _measure_implicit(name: str) -> Implicit:
+    """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and its share of a source."""
     scheme, graph = BUILT_IN[name], default_graph()
     found = measure_stability(scheme, graph)
     assert found.factor is not None
@@ -180,6 +245,92 @@ def _implicit(name: str) -> Implicit:
         stable="at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
         steps=list(STEPS),
         growth=[float(value) for value in grown],
-        diffusivity=_tensor(lattice_diffusion(scheme, "squares")),
+        diffusivity=_make_tensor(lattice_diffusion(scheme, "squares")),
         source=float(felt),
     )
+
+
+def judge(result: Result) -> list[Claim]:
+    """The paper's sentences, judged from the numbers alone."""
+    return [_judge_first_order(result), _judge_two_hop(result), _judge_crank_nicolson(result)]
+
+
+def _judge_first_order(result: Result) -> Claim:
+    """Holds if order 1 is measured in time and, on every family, in space; under a condition if on some families."""
+    time = result.time_order["euler"]
+    in_time = time is not None and abs(time - 1.0) <= TIME_TOLERANCE
+    orders = {name: family.steady["euler"].order for name, family in result.families.items()}
+    first = {name: order is not None and abs(order - 1.0) <= SPACE_TOLERANCE for name, order in orders.items()}
+    parts = [f"{name} {_describe_convergence(family)}" for name, family in result.families.items()]
+    count = sum(first.values())
+    counted = f"{count} of {len(first)} families have order 1" if count else "no family has order 1"
+    evidence = (
+        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {counted}. Relative L2 error of steady "
+        f"states on the finest meshes: {'; '.join(parts)}"
+    )
+    text = "This update rule corresponds to a first-order accurate FV discretizations in both time and space"
+    verdict = to_verdict(in_time and bool(first) and all(first.values()), in_time and any(first.values()))
+    return Claim("consistency-first-order", text, verdict, evidence)
+
+
+def _describe_convergence(family: Family) -> str:
+    """Order, or the error it stays at, of the plain flux; and that of the corrected one beside it."""
+    plain, corrected = family.steady["euler"], family.steady["corrected"]
+    rates = ", ".join("none" if rate is None else f"{rate:.2f}" for rate in plain.rates)
+    where = f"{plain.errors[-1]:.2g} on {family.cells[-1]:,} cells"
+    if plain.order is not None:
+        said = f"order {plain.order:.2f} ({where})"
+    elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU:
+        said = f"stays at {where} (rates {rates})"
+    else:
+        said = f"no order to be quoted, {where} (rates {rates})"
+    other = "none" if corrected.order is None else f"{corrected.order:.2f}"
+    return f"{said}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
+
+
+def _judge_two_hop(result: Result) -> Claim:
+    """Holds on families where the diffusivity is α and the steady error is not above that of one hop."""
+    good, parts = [], []
+    for name, family in result.families.items():
+        K, plain = _find_finest_diffusivity(family, "two-hop-printed"), _find_finest_diffusivity(family, "euler")
+        error, peer = (family.steady[scheme].errors[-1] for scheme in ("two-hop-printed", "euler"))
+        good.append(K.off <= CONSISTENT and error <= peer)
+        ours, theirs = _format_principal(K), _format_principal(plain)
+        parts.append(f"{name} {ours} (one hop {theirs}), error {error:.2g} (one hop {peer:.2g})")
+    evidence = (
+        f"on squares it solves {result.equations['two-hop-printed']}; principal values of K/α, as printed: "
+        + "; ".join(parts)
+    )
+    text = (
+        "[The correction term based on 2-hop neighbours] acts as a discrete approximation to higher-order spatial "
+        "derivatives, improving the accuracy of the simulation"
+    )
+    return Claim("consistency-two-hop", text, to_verdict(bool(good) and all(good), any(good)), evidence)
+
+
+def _find_finest_diffusivity(family: Family, name: str) -> Tensor:
+    """The diffusivity of the lattice where there is one, otherwise of the finest mesh."""
+    found = family.diffusivity[name][-1] if family.lattice is None else family.lattice[name]
+    assert found is not None  # only equilateral triangles have none of their meshes, and they are a lattice
+    return found
+
+
+def _format_principal(K: Tensor) -> str:
+    low, high = (f"{value:.2f}" for value in K.principal)
+    return low if low == high else f"{low} and {high}"
+
+
+def _judge_crank_nicolson(result: Result) -> Claim:
+    """Holds if it diffuses with α, stably at every step, and adds a source; without the source under a condition."""
+    found, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
+    diffuses = found.diffusivity.off <= CONSISTENT and found.stable == "at every step"
+    felt = abs(found.source - right.source) <= CONSISTENT
+    growth = ", ".join(f"{value:.3g} at {step:g}" for step, value in zip(found.steps, found.growth, strict=True))
+    evidence = (
+        f"R(z) = {found.factor}, where Crank–Nicolson has {right.factor}; stable {found.stable}: a mode of "
+        f"rate λ grows by |R| = {growth} (Δt λ); on squares it solves "
+        f"{result.equations['crank-nicolson-printed']}, K/α = {_format_principal(found.diffusivity)}; "
+        f"of a source it feels {found.source:.0%}"
+    )
+    text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"
+    return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and felt, diffuses), evidence)

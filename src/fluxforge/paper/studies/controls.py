@@ -1,10 +1,9 @@
-"""Other laws and fake networks, put through the same search and the same judge as every discovery."""
+"""Other laws and fake networks, distilled and judged like every discovery: none may be recovered as the scheme."""
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import sympy as sp
 from msgspec import Struct, convert
@@ -16,7 +15,7 @@ from fluxforge.data._source import source
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._records import OUTCOMES, Claim, StudyConfig, to_verdict
 from fluxforge.pipeline._distillation import distil_network
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._formula import Judged as JudgedFormula
@@ -57,7 +56,7 @@ SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {"quick": QUICK, "paper": PA
 
 
 class Judged(Struct, frozen=True):
-    """What became of a decoy: its verdict, the share explained, the formula, and whether it is the law of the data.
+    """The outcome of a decoy: its verdict, the share explained, the formula, and whether it is the law of the data.
 
     `departure` is the largest relative difference of a coefficient from the law's; `reason` the first that speaks
     against a recovery.
@@ -96,28 +95,23 @@ class Result(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """Which decoys, at which size: of `quick` networks, or of the shipped recipes with `paper`."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     decoys: tuple[str, ...] = tuple(DECOYS)
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Every decoy in a run folder of its own, named after it; those that are finished there are collected."""
-    if folder is None:
-        with TemporaryDirectory() as scratch:
-            return run(config, Path(scratch), tell, warn)
     rows = []
     for done, name in enumerate(config.decoys):
         tell(name, done, len(config.decoys))
-        rows.append(_row(DECOYS[name], config, folder, tell, warn))
+        rows.append(_run_decoy(DECOYS[name], config, folder, tell, warn))
     counts = {each: sum(row.outcome == each for row in rows) for each in (OK, FOOLED, MISSED)}
     return Result(NAME, config.preset, len(rows), rows, environment(), counts)
 
 
-def outcome_of(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
+def judge_outcome(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
     """FOOLED by a recovery that must not be, or of another law; missed where a true law is not recovered."""
     if verdict == "recovered":
         return OK if "recovered" in decoy.allowed and is_own_law else FOOLED
@@ -129,7 +123,6 @@ def judge(result: Result) -> list[Claim]:
     rows = result.rows
     fooled = [row.name for row in rows if row.outcome == FOOLED]
     missed = [row.name for row in rows if row.outcome == MISSED]
-    verdict: Verdict = "does not hold" if fooled else "holds under a condition" if missed else "holds"
     laws = sum(row.kind == "law" for row in rows)
     evidence = f"{laws} laws and {len(rows) - laws} networks: {len(rows) - len(fooled) - len(missed)} as they must be"
     evidence += (
@@ -137,10 +130,10 @@ def judge(result: Result) -> list[Claim]:
     )
     condition = f"with {', '.join(missed)} not recovered" if missed and not fooled else ""
     text = "no wrong law or fake network is taken for the scheme, and what is true is recovered"
-    return [Claim("controls-not-fooled", text, verdict, evidence, condition)]
+    return [Claim("controls-not-fooled", text, to_verdict(not fooled and not missed, not fooled), evidence, condition)]
 
 
-def spec_of(decoy: Decoy, config: Config) -> recipe.Recipe:
+def make_recipe(decoy: Decoy, config: Config) -> recipe.Recipe:
     """The decoy's recipe, named after it; nothing is measured on meshes, and no certificate is made."""
     size = SIZES[config.preset][decoy.recipe]
     changes = {key: value for key, value in config.changes.items() if key == "training.steps"}
@@ -149,9 +142,9 @@ def spec_of(decoy: Decoy, config: Config) -> recipe.Recipe:
     )
 
 
-def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
-    """What became of one decoy: collected if it was finished as it stands, or run."""
-    spec = spec_of(decoy, config)
+def _run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
+    """The row of one decoy: read from its folder if it is finished and unchanged, otherwise run."""
+    spec = make_recipe(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:
         done = held.read_stage(NAME)
         if done is None or done["what"] != decoy.what:
@@ -160,7 +153,7 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
             if decoy.make is None:
                 network = train(spec, source(spec), folder=held).member(0)
             else:
-                network = decoy.make(spec, lambda: _heat(config, folder, warn))
+                network = decoy.make(spec, lambda: _train_heat(config, folder, warn))
             judged = judge_formula(distil_network(TrainedMember(network), spec, held, tell_decoy), spec, tell_decoy)
             row = _describe(decoy, spec, judged, time.perf_counter() - began)
             done = to_document(row)
@@ -169,14 +162,14 @@ def _row(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn)
     # What a decoy may get is judged anew, so that a changed expectation needs no training.
     return Row(
         **asdict(kept),
-        allowed=[each for each in ("recovered", "approximation", "refused") if each in decoy.allowed],
-        outcome=outcome_of(decoy, kept.verdict, kept.own_law),
+        allowed=[each for each in OUTCOMES if each in decoy.allowed],
+        outcome=judge_outcome(decoy, kept.verdict, kept.own_law),
     )
 
 
-def _heat(config: Config, folder: Path, warn: Warn) -> Network:
+def _train_heat(config: Config, folder: Path, warn: Warn) -> Network:
     """The network of the heat law: that of the decoy `heat`, trained already or now."""
-    spec = spec_of(DECOYS["heat"], config)
+    spec = make_recipe(DECOYS["heat"], config)
     with run_folder(folder / "heat", spec, warn=warn) as held:
         return train(spec, source(spec), folder=held).member(0)
 
@@ -194,7 +187,7 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
         outputs={} if formula is None else dict(formula.outputs),
         limit={} if constants is None else dict(constants.limit),
         own_law=formula is not None and is_law(formula.stages, spec),
-        departure=None if formula is None else departure(formula.stages, spec),
+        departure=None if formula is None else measure_departure(formula.stages, spec),
         reason=next((text for text in judged.reasons if not text.startswith("yes")), None),
         seconds=seconds,
     )
@@ -207,7 +200,7 @@ EXACT = 1e-6
 WITHIN_NOISE = 1.0 / 3.0
 
 
-def departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
+def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
     """The largest difference of a coefficient from the law's, over the law's largest; None if that cannot be said.
 
     The formula is T' = T + Δt (r(T) + S) + Δt/V Σ m with a message m, for c = 1: what its output does to the sum is put
@@ -216,7 +209,7 @@ def departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
     """
     equation = recipe.equation_of(spec)
     at = {symbol(name): sp.Float(value) for name, value in recipe.settings(spec).items() if isinstance(value, float)}
-    found = _message(stages)
+    found = _extract_message(stages)
     if found is None:
         return None
     message, rest = (each.subs(at) for each in found)
@@ -224,18 +217,18 @@ def departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
     law = exchange_law(spec.data, equation)
     wanted = (own.messages["z"].expression if law is None else law).subs(at)
     alone = symbol("T") + symbol("dt") * own.outputs["rate"].expression.subs(symbol("z"), 0)
-    size = max(map(abs, _coefficients(wanted).values()))
-    off = {**_coefficients(message - wanted), **_coefficients(rest - alone.subs(at))}
+    size = max(map(abs, _collect_coefficients(wanted).values()))
+    off = {**_collect_coefficients(message - wanted), **_collect_coefficients(rest - alone.subs(at))}
     return max((abs(each) for each in off.values()), default=0.0) / size
 
 
 def is_law(stages: tuple[Stage, ...], spec: recipe.Recipe) -> bool:
     """Whether the formula is the law of the recipe's data: to rounding, or within what their noise leaves open."""
-    off = departure(stages, spec)
+    off = measure_departure(stages, spec)
     return off is not None and off <= max(EXACT, WITHIN_NOISE * spec.data.noise)
 
 
-def _message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:
+def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:
     """What a neighbour adds to V/Δt (T' − T), and what T' is without neighbours; None if there is no such form."""
     if len(stages) != 1 or len(stages[0].messages) != 1:
         return None
@@ -253,7 +246,7 @@ def _message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:
     return sent, output.subs(symbol(name), 0)
 
 
-def _coefficients(expression: sp.Expr) -> dict[sp.Expr, float]:
+def _collect_coefficients(expression: sp.Expr) -> dict[sp.Expr, float]:
     """Numbers by what they are multiplied with, after expansion."""
     terms = sp.expand(expression).as_coefficients_dict()
     return {product: float(number) for product, number in terms.items() if number}

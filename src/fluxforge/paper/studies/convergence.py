@@ -1,92 +1,281 @@
 """The paper's convergence study: residuals, errors in time and in space, and seconds, over mesh size and time step."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import jax
 import numpy as np
+from msgspec.structs import replace
 
 from fluxforge.errors import InputError
-from fluxforge.gnn._network import AbstractNetwork
-from fluxforge.paper.studies._convergence_claims import COMPARED, judge
+from fluxforge.gnn._network import AbstractNetwork, parameters
 from fluxforge.paper.studies._convergence_result import (
+    COMPARED,
     Choices,
-    Grid,
-    Limit,
-    MeshFacts,
     Orders,
     Result,
     Row,
-    SpaceError,
     SpaceRow,
-    space_order,
-    time_orders,
+    fit_space_order,
+    fit_time_orders,
+    judge,
 )
-from fluxforge.paper.studies._convergence_study import (
-    LARGE,
-    LONG,
-    LONG_FRACTION,
-    SPACE_FRACTION,
-    Config,
-    Study,
-    step_fraction,
+from fluxforge.paper.studies._measures import (
+    FIELD,
+    GROWN,
+    SOURCE,
+    Clock,
+    Grid,
+    Limit,
+    MeshFacts,
+    SpaceError,
+    Subject,
+    make_graph,
+    measure_grid,
+    measure_mesh,
+    measure_seconds,
+    measure_space_error,
 )
-from fluxforge.paper.studies._measures import FIELD, GROWN, SOURCE
 from fluxforge.paper.studies._networks import CARRY, read_networks
-from fluxforge.paper.studies._records import open_measurements
+from fluxforge.paper.studies._records import StudyConfig
+from fluxforge.paper.studies._tasks import Measurements, Task, measure_tasks, open_measurements
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
 
 __all__ = ["Config", "Result", "judge", "run"]
 
+R = TypeVar("R")
+# A scheme or network by name, and the number of cells asked for.
+Pair: TypeAlias = tuple[str, int]
+# Seconds per step by time step, in Fourier steps.
+Clocks: TypeAlias = Mapping[Pair, Mapping[float, float]]
+
 NAME = "convergence"
 MOST_NETWORKS = 3
+SCHEMES = ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "crank-nicolson", "rkl2-8")
+SIZES: Mapping[str, tuple[int, ...]] = {
+    "quick": (100, 300, 1000, 3000, 10_000),
+    "paper": (100, 300, 1000, 3000, 10_000, 30_000, 100_000),
+}
+FRACTIONS = (8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+# Schemes made for long steps run with them where only the end matters.
+LONG = ("crank-nicolson", "rkl2-8")
+SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
+# From this many cells on, every scheme is measured in a new process, and one mesh stands for its size.
+LARGE = 20_000
+# The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
+# times more on n times the cells. A step of a network costs hundreds of times one of a formula.
+NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Measure the grid; measurements that the folder holds are read."""
-    _check(config)
+@dataclass(frozen=True)
+class Config(StudyConfig):
+    """Sizes of the meshes and of the steps, in Fourier steps; `end` is the end time of the error in time, in them too.
+
+    `until` is the end time of the error against the equation, `network_cells` the largest meshes a network is put on
+    (for its residual and error in time, and for its error in space), `workers` how many processes measure large
+    meshes. `changes` of a recipe have nothing to change here.
+    """
+
+    cells: tuple[int, ...] | None = None
+    fractions: tuple[float, ...] = FRACTIONS
+    end: float = 64.0
+    until: float = 0.02
+    seeds: tuple[int, ...] = (1, 2, 3)
+    schemes: tuple[str, ...] = SCHEMES
+    network_cells: tuple[int, int] | None = None
+    workers: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of cells given, or the preset's."""
+        return SIZES[self.preset] if self.cells is None else self.cells
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The largest meshes a network is put on: of the grid, and of errors in space."""
+        return NETWORK_CELLS[self.preset] if self.network_cells is None else self.network_cells
+
+
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+    """Measure the grid; measurements that the folder holds are read.
+
+    Raises InputError for a scheme that is not built in, and if one is missing that the claims compare with.
+    """
+    if stray := [name for name in config.schemes if name not in BUILT_IN]:
+        raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
+    if missing := [name for name in COMPARED if name not in config.schemes]:
+        raise InputError(f"the claims compare with {missing[0]}: add it to the schemes")
     networks = dict(list(read_networks(folder).items())[:MOST_NETWORKS])
-    with jax.enable_x64(True), open_measurements(None if folder is None else folder / "grid", warn) as held:
+    with jax.enable_x64(True), open_measurements(folder, warn) as held:
         study = Study(config, held, tell, networks)
-        meshes = [study.mesh(cells) for cells in config.sizes]
+        meshes = {cells: study.mesh(cells) for cells in config.sizes}
         grids = study.grids()
         spaces = study.spaces()
         clocks = study.clocks([*dict.fromkeys([*grids, *spaces])])
-    rows = [row for each in grids for row in _rows(each, grids[each], clocks, meshes)]
-    space = [_space_row(each, spaces, clocks) for each in spaces]
+    rows = [row for pair, grid in grids.items() for row in _describe_grid(pair, grid, clocks, meshes[pair[1]])]
+    space = [_describe_space(pair, found, clocks) for pair, found in spaces.items()]
     named = (*config.schemes, *networks)
     return Result(
         experiment=NAME,
         preset=config.preset,
         schemes=list(named),
         networks=_describe_networks(networks, config),
-        choices=_choices(config),
-        meshes=meshes,
+        choices=_describe_choices(config),
+        meshes=list(meshes.values()),
         rows=rows,
         space=space,
-        orders={name: Orders(time_orders(name, rows), space_order(name, space)) for name in named},
+        orders={name: Orders(fit_time_orders(name, rows), fit_space_order(name, space)) for name in named},
     )
 
 
-def _check(config: Config) -> None:
-    if stray := [name for name in config.schemes if name not in BUILT_IN]:
-        raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
-    for name in COMPARED:
-        if name not in config.schemes:
-            raise InputError(f"the claims compare with {name}: add it to the schemes")
+@dataclass(frozen=True)
+class Study:
+    """The measurements of the study: what the folder holds is read, the rest is measured and kept."""
+
+    config: Config
+    held: Measurements
+    tell: Progress
+    networks: Mapping[str, AbstractNetwork]
+
+    def mesh(self, cells: int) -> MeshFacts:
+        """The facts of a mesh: steps and limits."""
+        schemes = [BUILT_IN[name] for name in self.config.schemes]
+        self.tell(f"mesh of {cells} cells", 0, 1)
+        seed = self.config.seeds[0]
+        key = {"cells": cells, "seed": seed, "schemes": self.config.schemes}
+        facts = self.held.measure_once(
+            f"mesh {cells}", key, MeshFacts, lambda: measure_mesh(make_graph(cells, seed), schemes)
+        )
+        return replace(facts, wanted=cells)
+
+    def grids(self) -> dict[Pair, Grid]:
+        """Residuals and errors in time."""
+        own = self.config
+        tasks = {
+            pair: self._task("grid", pair, own.seeds[0], fractions=own.fractions, end=own.end)
+            for pair in self._pairs(own.most[0])
+        }
+        return dict(zip(tasks, self._measure(list(tasks.values()), Grid), strict=True))
+
+    def spaces(self) -> dict[Pair, list[SpaceError]]:
+        """Errors against the equation, for every seed; on large meshes for the first."""
+        seeds = self.config.seeds
+        tasks = [
+            (pair, self._task("space", pair, seed, until=self.config.until, fraction=step_fraction(pair[0])))
+            for pair in self._pairs(self.config.most[1])
+            for seed in (seeds if pair[1] < LARGE else seeds[:1])
+        ]
+        found: dict[Pair, list[SpaceError]] = {}
+        for (pair, _), one in zip(tasks, self._measure([task for _, task in tasks], SpaceError), strict=True):
+            found.setdefault(pair, []).append(one)
+        return found
+
+    def clocks(self, pairs: Sequence[Pair]) -> dict[Pair, dict[float, float]]:
+        """Seconds per step, one scheme after the other with nothing beside it."""
+        found: dict[Pair, dict[float, float]] = {pair: {} for pair in pairs}
+        for k, pair in enumerate(pairs):
+            self.tell(f"clock: {pair[0]}, {pair[1]} cells", k, len(pairs))
+            for fraction in dict.fromkeys((*self.config.fractions, step_fraction(pair[0]))):
+                found[pair][fraction] = self._clock(pair, fraction)
+        return found
+
+    def _clock(self, pair: Pair, fraction: float) -> float:
+        name, cells = pair
+        task = self._task("clock", pair, self.config.seeds[0], fraction=fraction)
+
+        def measure() -> Clock:
+            return Clock(measure_seconds(self._subject(name), cells=cells, seed=task.seed, fraction=fraction))
+
+        return self.held.measure_once(f"clock {cells} {name}", task, Clock, measure).seconds
+
+    def _pairs(self, most: int) -> Iterator[Pair]:
+        """Every scheme on every mesh, and every network on meshes of at most so many cells."""
+        for cells in self.config.sizes:
+            yield from ((name, cells) for name in self.config.schemes)
+            yield from ((name, cells) for name in self.networks if cells <= most)
+
+    def _subject(self, name: str) -> Subject:
+        return self.networks[name] if name in self.networks else BUILT_IN[name]
+
+    def _task(self, task: Literal["grid", "space", "clock"], pair: Pair, seed: int, **measured: Any) -> Task:
+        name, cells = pair
+        weights = _digest(self.networks[name]) if name in self.networks else None
+        return Task(task=task, scheme=name, cells=cells, seed=seed, weights=weights, **measured)
+
+    def _measure(self, tasks: Sequence[Task], kind: type[R]) -> list[R]:
+        """Each task as it is held, or measured: here, or in a process of its own if it is a scheme on a large mesh."""
+        return measure_tasks(
+            tasks,
+            kind,
+            self.held,
+            measure=measure_task,
+            tell=self.tell,
+            workers=self.config.workers,
+            here=lambda task: _measure_subject(self._subject(task.scheme or ""), task),
+            is_apart=lambda task: task.cells >= LARGE and task.scheme in BUILT_IN,
+        )
+
+
+def measure_task(task: Task) -> Grid | SpaceError:
+    """The grid, or the error in space, of a built-in scheme on a mesh."""
+    return _measure_subject(BUILT_IN[task.scheme or ""], task)
+
+
+def _measure_subject(subject: Subject, task: Task) -> Grid | SpaceError:
+    if task.task == "grid":
+        return measure_grid(subject, cells=task.cells, seed=task.seed, fractions=task.fractions, end=task.end)
+    return measure_space_error(subject, cells=task.cells, seed=task.seed, fraction=task.fraction, until=task.until)
+
+
+def step_fraction(name: str) -> float:
+    """The time step of errors in space, in Fourier steps, for a scheme or network."""
+    return LONG_FRACTION if name in LONG else SPACE_FRACTION
+
+
+def _digest(network: AbstractNetwork) -> str:
+    return hashlib.sha256(np.asarray(parameters(network), np.float64).tobytes()).hexdigest()[:16]
+
+
+def _describe_grid(pair: Pair, grid: Grid, clocks: Clocks, mesh: MeshFacts) -> Iterator[Row]:
+    limit = mesh.limits.get(pair[0], Limit())
+    for row in grid.rows:
+        each = clocks[pair][row.fourier]
+        yield Row(
+            scheme=pair[0],
+            wanted=pair[1],
+            cells=mesh.cells,
+            **vars(row),
+            stable=True if limit.unlimited else None if limit.dt is None else row.dt <= limit.dt,
+            seconds_per_step=each,
+            seconds=each * row.steps,
+        )
+
+
+def _describe_space(pair: Pair, found: Sequence[SpaceError], clocks: Clocks) -> SpaceRow:
+    """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
+    fraction = step_fraction(pair[0])
+    errors = [one.error for one in found]
+    known = [error for error in errors if error is not None]
+    whole = float(np.sqrt(np.mean(np.square(known)))) if len(known) == len(errors) else None
+    cells = round(float(np.mean([one.cells for one in found])))
+    seconds = float(np.mean([one.steps for one in found])) * clocks[pair][fraction]
+    return SpaceRow(*pair, cells, fraction, whole, errors, seconds)
 
 
 def _describe_networks(networks: Mapping[str, AbstractNetwork], config: Config) -> str:
     if not networks:
         return "left out: the experiment higher-order has not been run in this folder, and it trains them"
-    grid, space = config.most.values()
+    grid, space = config.most
     where = f"{grid} cells" if grid == space else f"{grid} cells, for errors in space {space}"
     origin = "from the experiment higher-order" + (f" and the run {CARRY}" if f"network-{CARRY}" in networks else "")
     return f"{', '.join(networks)}: {origin}, on meshes of at most {where}"
 
 
-def _choices(config: Config) -> Choices:
+def _describe_choices(config: Config) -> Choices:
     return Choices(
         meshes="irregular meshes of the unit square, built-in generator, seed 1 (space: all seeds up to "
         f"{LARGE} cells)",
@@ -103,40 +292,3 @@ def _choices(config: Config) -> Choices:
         until=config.until,
         fractions=list(config.fractions),
     )
-
-
-def _rows(
-    pair: tuple[str, int],
-    grid: Grid,
-    clocks: Mapping[tuple[str, int], Mapping[float, float]],
-    meshes: Sequence[MeshFacts],
-) -> Iterator[Row]:
-    mesh = next(mesh for mesh in meshes if mesh.wanted == pair[1])
-    limit = mesh.limits.get(pair[0], Limit())
-    for row in grid.rows:
-        stable = True if limit.unlimited else None if limit.dt is None else row.dt <= limit.dt
-        each = clocks[pair][row.fourier]
-        yield Row(
-            scheme=pair[0],
-            wanted=pair[1],
-            cells=mesh.cells,
-            **vars(row),
-            stable=stable,
-            seconds_per_step=each,
-            seconds=each * row.steps,
-        )
-
-
-def _space_row(
-    pair: tuple[str, int],
-    spaces: Mapping[tuple[str, int], Sequence[SpaceError]],
-    clocks: Mapping[tuple[str, int], Mapping[float, float]],
-) -> SpaceRow:
-    """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
-    found, fraction = spaces[pair], step_fraction(pair)
-    errors = [one.error for one in found]
-    known = [error for error in errors if error is not None]
-    whole = float(np.sqrt(np.mean(np.square(known)))) if len(known) == len(errors) else None
-    cells = round(float(np.mean([one.cells for one in found])))
-    seconds = float(np.mean([one.steps for one in found])) * clocks[pair][fraction]
-    return SpaceRow(*pair, cells, fraction, whole, errors, seconds)

@@ -1,7 +1,7 @@
-"""The paper's first experiment: trained on two cells, with and without ℓ¹, asked about meshes of 300 cells."""
+"""The paper's first experiment: networks trained on two cells, with and without ℓ¹, tested on meshes of 300 cells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fluxforge import recipe
 from fluxforge.data._source import source
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._generalisation import generalise, reduce_networks
 from fluxforge.recipe._recipe import Table
@@ -64,26 +64,25 @@ class Result(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """What to run: the recipe, possibly made smaller, and the variants of it."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     variants: tuple[str, ...] = tuple(VARIANTS)
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Train and measure every variant, and reduce the sparse networks of the first one.
 
-    With a folder each variant is a run of its own in it, which is continued if it is there already.
+    Each variant is a run of its own in the folder, which is continued if it is there already.
     """
     base = recipe.override(recipe.load(NAME), config.changes)
     found: dict[str, Generalisation] = {}
     reduced: list[Reduced] = []
     for name in config.variants:
         spec = recipe.override(base, VARIANTS[name])
-        own = None if folder is None else folder / name.replace(" ", "-")
-        found[name], canonical = _run_variant(spec, own, prefix_progress(tell, name), warn, reduce=not reduced)
+        found[name], canonical = _run_variant(
+            spec, folder / name.replace(" ", "-"), prefix_progress(tell, name), warn, reduce=not reduced
+        )
         reduced += [canonical] if canonical is not None else []
     first = found[config.variants[0]].measured
     return Result(
@@ -102,29 +101,24 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _describe_variant(found: Generalisation) -> Variant:
-    measured = found.measured
-    return Variant(
-        measured.arms["sparse"], measured.arms["dense"], measured.parameters, measured.extrapolation, found.seconds
-    )
+    own = found.measured
+    return Variant(own.arms["sparse"], own.arms["dense"], own.parameters, own.extrapolation, found.seconds)
 
 
 def _run_variant(
-    spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn, *, reduce: bool
+    spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn, *, reduce: bool
 ) -> tuple[Generalisation, Reduced | None]:
-    if folder is None:
-        return generalise(spec, None, tell), _reduce(spec, None, tell) if reduce else None
     with run_folder(folder, spec, warn=warn) as own:
         return generalise(spec, own, tell), _reduce(spec, own, tell) if reduce else None
 
 
-def _reduce(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Reduced:
+def _reduce(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Reduced:
     """The sparse networks in canonical form; a finished stage of the folder is read."""
-    if folder is not None and (done := folder.read_stage("reduce")) is not None:
+    if (done := folder.read_stage("reduce")) is not None:
         return from_document(done, Reduced, folder.path / "stages" / "reduce.json")
     tell("reducing to canonical form", 0, 1)
     reduced = reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse")
-    if folder is not None:
-        folder.finish("reduce", to_document(reduced))
+    folder.finish("reduce", to_document(reduced))
     return reduced
 
 
@@ -149,11 +143,15 @@ def _judge_fit(result: Result) -> Claim:
     sparse, dense = (_or_infinity(arms[arm].train_mae.median) for arm in ("sparse", "dense"))
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
     fits = max(sparse, dense) <= FITS
-    verdict: Verdict = "does not hold" if not fits else "holds under a condition" if any(stuck.values()) else "holds"
     evidence = f"median training MAE {sparse:.1e} sparse, {dense:.1e} dense; sparse seeds stuck: " + ", ".join(
         f"{count} of {result.seeds} ({name})" for name, count in stuck.items()
     )
-    return Claim("both fit", "both models perfectly fit the simple training data", verdict, evidence)
+    return Claim(
+        "both fit",
+        "both models perfectly fit the simple training data",
+        to_verdict(fits and not any(stuck.values()), fits),
+        evidence,
+    )
 
 
 def _judge_two_cells(result: Result) -> Claim:
@@ -161,9 +159,6 @@ def _judge_two_cells(result: Result) -> Claim:
     after = {name: _or_infinity(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
     close = [value < GENERALISES for value in after.values()]
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
-    verdict: Verdict = "holds" if all(close) else "holds under a condition" if any(close) else "does not hold"
-    if verdict == "holds" and any(stuck.values()):
-        verdict = "holds under a condition"
     evidence = "; ".join(
         f"{name}: median MSE after 50 steps {value:.1e}, {stuck[name]} of {result.seeds} seeds stuck"
         for name, value in after.items()
@@ -173,7 +168,7 @@ def _judge_two_cells(result: Result) -> Claim:
         median = np.median([_or_infinity(each) for each in warm])
         evidence += f"; at ten times the temperatures of the training set the median relative error is {median:.1e}"
     text = "a GNN trained on two-node graphs extrapolates the first-order scheme to unseen unstructured meshes"
-    return Claim("two cells suffice", text, verdict, evidence)
+    return Claim("two cells suffice", text, to_verdict(all(close) and not any(stuck.values()), any(close)), evidence)
 
 
 def _judge_sparsity(result: Result) -> Claim:
@@ -187,27 +182,25 @@ def _judge_sparsity(result: Result) -> Claim:
             f"{name}: median one-step MSE {one:.1e} sparse, {other:.1e} dense, 50-step rollout {sparse:.1e} and "
             f"{dense:.1e}"
         )
-    verdict: Verdict = "holds" if all(only) else "holds under a condition" if any(only) else "does not hold"
     text = "only the sparse model generalizes"
-    return Claim("only the sparse model generalises", text, verdict, "; ".join(parts))
+    return Claim("only the sparse model generalises", text, to_verdict(all(only), any(only)), "; ".join(parts))
 
 
 def _judge_weights(result: Result) -> Claim:
     sparse, dense = (
         float(np.mean(np.abs(np.array(arm.last_layer, float)) < 1e-3)) for arm in (result.sparse, result.dense)
     )
-    verdict: Verdict = "holds" if sparse > 0.5 > dense else "does not hold"
     evidence = f"weights of the last update layer below 1e-3: {sparse:.0%} sparse, {dense:.0%} dense"
     text = "the sparse model's weights are clustered around zero, the dense model's are more widely distributed"
-    return Claim("weights cluster at zero", text, verdict, evidence)
+    return Claim("weights cluster at zero", text, to_verdict(sparse > 0.5 > dense), evidence)
 
 
 def _judge_count(result: Result) -> Claim:
     counts, reduced = result.sparse.nonzeros, result.reduced
     wanted = reduced.lemma_nonzeros
-    verdict: Verdict = "holds" if max(counts) <= wanted else "does not hold"
     evidence = (
         f"trained with l1: {min(counts)} to {max(counts)} non-zeros (the lemma: {wanted}); after merging and pruning "
         f"{reduced.reached} of {reduced.of} seeds reach {wanted} and step unseen meshes exactly"
     )
-    return Claim("sparse count", f"training finds the {wanted} non-zero parameters of the lemma", verdict, evidence)
+    text = f"training finds the {wanted} non-zero parameters of the lemma"
+    return Claim("sparse count", text, to_verdict(max(counts) <= wanted), evidence)

@@ -1,9 +1,8 @@
 """The paper's section 5: what two layers, two hops and four layers learn from the residual alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import jax
 from msgspec import convert, structs, to_builtins
@@ -19,17 +18,16 @@ from fluxforge.distil._stencil import layer_stages
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.paper.studies._higher_order_claims import judge
-from fluxforge.paper.studies._higher_order_result import Certified, Direct, NetworkRow, NetworkStep, Result
+from fluxforge.paper.studies._higher_order_result import Certified, Direct, NetworkRow, NetworkStep, Result, judge
 from fluxforge.paper.studies._networks import (
     NAMES,
     choose_run,
-    constants_rows,
     discover_in,
+    make_constants_rows,
     measure_constants,
     measure_residuals,
 )
-from fluxforge.paper.studies._seeds import read_rates
+from fluxforge.paper.studies._records import StudyConfig, read_rates
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._problems import ladder, problems_by_step
 from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
@@ -62,30 +60,28 @@ FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """What to train: both recipes, the other networks, and for how many steps those."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     variants: tuple[str, ...] = tuple(VARIANTS)
     variant_steps: int | None = None
     problems: int = 24
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Both discoveries, the other networks, and the constants of least residual without any network."""
     tell("constants of least residual", 0, 1)
     two, four = minimise_residuals(config)
     networks, discovered = {}, {}
     for name in NAMES:
-        own = _spec(config, name, {})
+        own = config.load_recipe(name, config.preset, {})
         network, discovered[name] = _discover(own, folder, prefix_progress(tell, name), warn)
         networks[name] = _measure(network, own)
     for name in config.variants:
         base, changes = VARIANTS[name]
-        own = _spec(config, base, {**changes, **_variant_steps(config), **_variant_rate(config, changes)})
-        where = None if folder is None else folder / _folder_name(name)
-        networks[name] = _train_variant(own, where, prefix_progress(tell, name))
+        more = {**_choose_steps(config), **_lower_rate(config, changes)}
+        own = config.load_recipe(base, config.preset, {**changes, **more})
+        networks[name] = _train_variant(own, folder / _name_folder(name), prefix_progress(tell, name))
     return Result(
         experiment=NAME,
         preset=config.preset,
@@ -101,13 +97,13 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     )
 
 
-def _variant_steps(config: Config) -> recipe.Changes:
+def _choose_steps(config: Config) -> recipe.Changes:
     """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     asked = config.variant_steps is None and "training.steps" in config.changes
     return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
-def _variant_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
+def _lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
@@ -115,21 +111,13 @@ def _variant_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     return {name: value for name, value in own.items() if name not in config.changes}
 
 
-def _spec(config: Config, name: str, changes: recipe.Changes) -> recipe.Recipe:
-    own = {key: value for key, value in config.changes.items() if key != "seeds"}
-    return recipe.override(recipe.load(name, preset=config.preset), {**own, **changes})
-
-
-def _folder_name(variant: str) -> str:
+def _name_folder(variant: str) -> str:
     kept = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
     return kept.replace(" ", "-")
 
 
-def _discover(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:
-    """The network and the result of the whole pipeline, which runs in a folder of its own if there is one."""
-    if folder is None:
-        with TemporaryDirectory() as scratch:
-            return _discover(spec, Path(scratch) / NAME, tell, warn)
+def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:
+    """The network and the result of the whole pipeline, which runs in a folder of its own."""
     own = choose_run(spec, folder)
     discovery = discover_in(spec, own, tell, warn)
     with run_folder(own, spec, warn=warn) as held:
@@ -137,15 +125,12 @@ def _discover(spec: recipe.Recipe, folder: Path | None, tell: Progress, warn: Wa
     return network, structs.replace(discovery, certificate=None, environment=None)
 
 
-def _train_variant(spec: recipe.Recipe, folder: Path | None, tell: Progress) -> NetworkRow:
+def _train_variant(spec: recipe.Recipe, folder: Path, tell: Progress) -> NetworkRow:
     """Train one of the other networks and measure it; a row that the folder holds is read."""
 
     def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
         tell("training", step, steps)
 
-    if folder is None:
-        trained = train(spec, source(spec), tell=tell_step)
-        return _measure(trained.member(0), spec, skipped=trained.skipped[0])
     with run_folder(folder, spec, warn=lambda _: None) as held:
         done = held.read_stage("measured")
         if done is None:
@@ -185,7 +170,7 @@ def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Dir
 
     The meshes are those of the quick recipe at every preset: more cells give the same constants.
     """
-    base = _spec(replace(config, preset="quick"), "midpoint", {})
+    base = config.load_recipe("midpoint", "quick", {})
     with jax.enable_x64(True):
         problems = problems_by_step(base, (1.0, 0.75, *ladder(base)), config.problems)
         two = {f"θ = {theta:g}": _minimise(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
@@ -202,7 +187,7 @@ def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problem
     free = layer_stages(FLUX, start, layers)
     found = small_steps(free, spec.loss, problems)
     return Direct(
-        rows=constants_rows(found),
+        rows=make_constants_rows(found),
         limit=dict(found.fitted.values),
         uncertainty=dict(found.fitted.uncertainty),
         rational={name: str(value) for name, value in found.fitted.rational.items()},

@@ -2,29 +2,28 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import jax
+import numpy as np
 from msgspec import Struct, convert, to_builtins
 
 from fluxforge import recipe
 from fluxforge.data._source import source
-from fluxforge.paper.studies._networks import discover_in, measure_residuals
-from fluxforge.paper.studies._records import Claim, Residuals, Verdict
-from fluxforge.paper.studies._seeds import (
+from fluxforge.paper.studies._networks import Residuals, discover_in, measure_residuals
+from fluxforge.paper.studies._records import (
     BUILT_IN,
     OUTCOMES,
     SMALL_STEPS,
+    Claim,
     Outcome,
     Rate,
     Spread,
+    StudyConfig,
     Tally,
-    constants_of,
-    outcome_of,
-    rationals_of,
-    spread_of,
+    to_verdict,
     weigh,
 )
 from fluxforge.run._folder import RunFolder
@@ -91,11 +90,9 @@ class Result(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """Which recipes, with how many seeds each: the first is the recipe's own, the others follow it."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     recipes: tuple[str, ...] = RECIPES
     seeds: int | None = None
 
@@ -105,15 +102,12 @@ class Config:
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Run every recipe with every seed, each in a run folder RECIPE-SEED of its own; finished runs are read.
 
     `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes such a run folder, so that the seeds can be run
     by other processes beforehand, on cores of their own.
     """
-    if folder is None:
-        with TemporaryDirectory() as scratch:
-            return run(config, Path(scratch), tell, warn)
     wanted = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
     for done, (name, k) in enumerate(wanted):
@@ -127,14 +121,14 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
-    changes = {key: value for key, value in config.changes.items() if key != "seeds"}
-    spec = recipe.load(name)
-    return recipe.override(spec, {**changes, "seed": spec.seed + k, "seeds": 1})
+    return config.load_recipe(name, "quick", {"seed": recipe.load(name).seed + k, "seeds": 1})
 
 
 def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals | None) -> Row:
     """The row of one seed."""
-    verdict = outcome_of(discovery)
+    # Documents of older runs have `recovered` alone.
+    verdict = next((each for each in OUTCOMES if each == discovery.verdict), None)
+    verdict = verdict or ("recovered" if discovery.recovered else "refused")
     # Runs of older versions do not say whether their outcome is the expected one.
     expected = verdict in ("recovered", spec.expect) if discovery.as_expected is None else discovery.as_expected
     return Row(
@@ -142,13 +136,22 @@ def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals
         verdict=verdict,
         as_expected=expected,
         explained=None if discovery.explained is None else discovery.explained.least,
-        constants=constants_of(discovery),
-        rational=rationals_of(discovery),
+        constants=select_constants(discovery),
+        rational={name: float(Fraction(each)) for name, each in (discovery.rational or {}).items()},
         far=None if discovery.laws is None else dict(discovery.laws.far.exponents),
         residual=residual,
         reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
         seconds=sum(each or 0.0 for each in discovery.seconds.values()),
     )
+
+
+def select_constants(discovery: Discovery) -> dict[str, float]:
+    """The constants of a discovery: the network's own in the limit of small steps if there are any, else refitted ones.
+
+    Constants that the network does not determine are left out; without a formula there are none.
+    """
+    values = discovery.limit or discovery.constants or {}
+    return {name: float(each) for name, each in values.items() if each is not None}
 
 
 def _measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals | None:
@@ -173,34 +176,37 @@ def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
         theta=None if spec.loss.residual is None else spec.loss.residual.theta,
         verdicts={each: sum(row.verdict == each for row in rows) for each in OUTCOMES},
         rate=Rate(sum(row.as_expected for row in rows), len(rows)),
-        rates={key: Rate(sum(true), len(true)) for key, true in _statements(spec.name, rows).items()},
+        rates={key: Rate(sum(true), len(true)) for key, true in _check_statements(spec.name, rows).items()},
         medians=_find_medians(rows),
-        seconds=spread_of([row.seconds for row in rows]),
+        seconds=find_quartiles([row.seconds for row in rows]),
         rows=list(rows),
     )
+
+
+def find_quartiles(values: Sequence[float]) -> Spread | None:
+    """Median and quartiles; None of no values."""
+    return Spread(*(float(each) for each in np.quantile(values, (0.25, 0.5, 0.75)))) if values else None
 
 
 def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
     constants = sorted({key for row in rows for key in row.constants})
     found = {
-        "explained": spread_of([row.explained for row in rows if row.explained is not None]),
-        "residual over Euler's": spread_of([_over_euler(row.residual) for row in rows if row.residual is not None]),
-        **{key: spread_of([row.constants[key] for row in rows if key in row.constants]) for key in constants},
+        "explained": find_quartiles([row.explained for row in rows if row.explained is not None]),
+        "residual over Euler's": find_quartiles(
+            [row.residual.network / row.residual.euler for row in rows if row.residual is not None]
+        ),
+        **{key: find_quartiles([row.constants[key] for row in rows if key in row.constants]) for key in constants},
     }
     return {key: each for key, each in found.items() if each is not None}
 
 
-def _over_euler(found: Residuals) -> float:
-    return found.network / found.euler
-
-
-def _statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
+def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
     """Statements about the seeds of a recipe, and of which seeds each is true."""
     called, wanted = WANTED.get(name, ("expected scheme", {}))
     found = {called: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
     residuals = [row.residual for row in rows if row.residual is not None]
     if len(residuals) == len(rows):
-        found["lower residual than Euler"] = [_over_euler(each) <= LOWER for each in residuals]
+        found["lower residual than Euler"] = [each.network <= LOWER * each.euler for each in residuals]
     if name == "two-hop":
         found["two-hop term without A and δ"] = [row.far is not None and _is_flat(row.far) for row in rows]
         twice = [_is_flux_twice(row) for row in rows]
@@ -262,7 +268,6 @@ def judge(result: Result) -> list[Claim]:
 def _judge_recipe(name: str, found: Tally) -> Claim:
     text, called = TEXTS[name]
     conditions = _list_conditions(found)
-    verdict: Verdict = "holds under a condition" if conditions else "holds"
     counts = ", ".join(f"{key} {count}" for key, count in found.verdicts.items())
     medians = ", ".join(
         f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in found.medians.items()
@@ -270,7 +275,9 @@ def _judge_recipe(name: str, found: Tally) -> Claim:
     rate = found.rates[called]
     evidence = f"Recipe {name}: {counts}; it is the {called} in {rate.text}"
     evidence += f"; medians and quartiles: {medians}." if medians else "."
-    return weigh(Claim(f"rates-{name}", text, verdict, evidence, ", ".join(conditions)), rate)
+    return weigh(
+        Claim(f"rates-{name}", text, to_verdict(not conditions, in_part=True), evidence, ", ".join(conditions)), rate
+    )
 
 
 def _list_conditions(found: Tally) -> list[str]:

@@ -1,7 +1,7 @@
 """The paper's set-up: the two-cell training set, the 100 meshes, and the neighbourhoods of a cell."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.paper.studies._records import Claim, Verdict
+from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
 from fluxforge.paper.studies._setup_meshes import (
     KINDS,
     Ensemble,
@@ -92,18 +92,16 @@ class Result(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """How many meshes of which sizes; the paper's by default. `changes` of a recipe have nothing to change here."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     meshes: int = 100
     cells: tuple[int, int] = (100, 600)
     engine: Literal["auto", "gmsh", "builtin"] = "auto"
 
 
 def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Everything the figures show; seconds, most of them for the meshes."""
+    """Measure the two-cell training set and the meshes, and choose the samples and patches that figures show."""
     tell("two cells", 0, 3)
     with jax.enable_x64(True):
         pair = describe_two_cells()
@@ -133,7 +131,7 @@ def _find_engine(wanted: str, warn: Warn) -> str:
 
 
 def judge(result: Result) -> list[Claim]:
-    """What the paper says of its data, from what was measured on them."""
+    """Judge what the paper says of its training set and its meshes."""
     return [_judge_two_cells(result.two_cells), _judge_meshes(result.ensemble)]
 
 
@@ -141,15 +139,13 @@ def _judge_two_cells(pair: TwoCells) -> Claim:
     """Holds if every graph of the training set has the printed geometry to round-off."""
     found = pair.training
     off = {name: max(abs(end - value) for end in getattr(found, name)) for name, value in PRINTED.items()}
-    verdict: Verdict = "holds" if max(off.values()) <= EXACT else "does not hold"
     evidence = (
         f"on all {found.graphs} graphs V = {_format_ends(found.V)}, A = {_format_ends(found.A)}, "
         f"δ = {_format_ends(found.delta)}, A/(δ V) = {_format_ends(found.ratio)}: at most "
         f"{max(off.values()):.0e} from √3, 2, 2/√3, 1"
     )
-    return Claim(
-        "setup-two-cells", "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set", verdict, evidence
-    )
+    text = "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set"
+    return Claim("setup-two-cells", text, to_verdict(max(off.values()) <= EXACT), evidence)
 
 
 def _format_ends(pair: list[float]) -> str:
@@ -167,7 +163,6 @@ def _judge_meshes(found: Ensemble) -> Claim:
     shaped = regular.quality[0] >= REGULAR_SHAPE and not any(int(count) for count in regular.areas)
     two = irregular.areas.get("2", 0)
     apart = two >= TWO_AREAS * irregular.meshes
-    verdict: Verdict = "does not hold" if not (varied and shaped) else "holds" if apart else "holds under a condition"
     evidence = (
         f"{found.meshes} meshes of {found.cells[0]} to {found.cells[1]} cells by {found.engine}; standard "
         f"deviation over mean, least to largest: {_format_spreads(regular)} on regular meshes, "
@@ -180,7 +175,7 @@ def _judge_meshes(found: Ensemble) -> Claim:
         "the regular meshes are an unstructured grid with regular cell shape; two random attraction points let two "
         "areas of the irregular ones be meshed with smaller elements: non-constant geometrical features"
     )
-    return Claim("setup-meshes", text, verdict, evidence)
+    return Claim("setup-meshes", text, to_verdict(varied and shaped and apart, varied and shaped), evidence)
 
 
 def _format_areas(kind: Kind) -> str:

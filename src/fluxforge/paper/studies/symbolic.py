@@ -1,14 +1,16 @@
-"""The paper's section 4, second half: networks on primitive features turned into formulas, again and again."""
+"""The paper's section 4, second half: formulas of networks on primitive features, over seeds and diffusivities.
+
+The module also has the result's records and the claims that they judge.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from fluxforge import recipe
@@ -19,32 +21,110 @@ from fluxforge.distil._stencil import layer_stages, series
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import cast
 from fluxforge.loss._loss import step_of
-from fluxforge.paper.studies._networks import constants_rows
-from fluxforge.paper.studies._seeds import read_rates
-from fluxforge.paper.studies._symbolic_result import EXACT, AgainstStep, Recovery, Result, Row, StepConstants, judge
+from fluxforge.paper.studies._networks import ConstantsRow, make_constants_rows
+from fluxforge.paper.studies._records import (
+    BUILT_IN,
+    ENOUGH,
+    SMALL_STEPS,
+    Claim,
+    Rate,
+    StudyConfig,
+    Tally,
+    find_rate,
+    read_rates,
+    to_verdict,
+    weigh,
+)
 from fluxforge.pipeline._discover import explain
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._problems import ladder, problems_by_step, with_steps
 from fluxforge.recipe._equation import diffusivity_of
 from fluxforge.run._progress import Progress, Warn, silent
-from fluxforge.run._record import Number
-from fluxforge.run.result import Discovery
+from fluxforge.run._record import Number, Numbers
+from fluxforge.run.result import Discovery, Evaluation, FrontTable
 from fluxforge.train._train import Trained, train
-
-__all__ = ["AgainstStep", "Config", "Result", "Row", "StepConstants", "judge", "run"]
 
 NAME = "symbolic"
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
+# A constant is exact if it is within this part of α after the refit.
+EXACT = 1e-3
+PAIRS = "on random pairs of triangles"
+
+
+class Row(Struct, frozen=True):
+    """One network explained by one engine: the formula, its largest distance `off` from the scheme's constants, losses.
+
+    `reason` is the first that speaks against a recovery.
+    """
+
+    engine: str
+    seed: int
+    diffusivity: float
+    recovered: bool
+    message: str | None
+    output: str | None
+    constants: Numbers
+    off: float | None
+    network_loss: Number
+    formula_loss: Number
+    stencil_difference: Number
+    evaluation: Evaluation | None
+    reason: str | None
+    seconds: float
+
+
+class Recovery(Struct, frozen=True):
+    """The networks of one engine and one α: how many of them were recovered, and the worst constant of those."""
+
+    engine: str
+    diffusivity: float
+    recovered: int
+    of: int
+    exact: int
+    worst_constant: float | None
+    median_seconds: float
+
+
+class StepConstants(ConstantsRow, frozen=True, kw_only=True):
+    """Constants of least residual at one Δt, the flux constant of a pair `alone`, and those of a trained network."""
+
+    alone: float
+    network: dict[str, float] | UnsetType = UNSET
+
+
+class AgainstStep(Struct, frozen=True):
+    """Constants of least residual at each Δt, and their limit for small steps."""
+
+    rows: list[StepConstants]
+    limit: dict[str, float]
+    uncertainty: dict[str, float]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """The result of the study; `update` and `data` are absent from documents of older versions.
+
+    With the update "residual" the network is f in T' = T + Δt/V·f, and T + Δt/V is not to be found.
+    """
+
+    experiment: str
+    preset: str
+    engines: list[str]
+    update: dict[str, str] | UnsetType = UNSET
+    data: str | UnsetType = UNSET
+    left_out: dict[str, str]
+    rows: list[Row]
+    fronts: dict[str, FrontTable]
+    recovery: list[Recovery]
+    against_step: dict[str, AgainstStep]
+    rates: dict[str, Tally] | None
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """How many networks, for which diffusivities, and for which θ the constant is followed against Δt."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     seeds: int | None = None
     diffusivities: tuple[float, ...] = (0.3, 2.5)
     thetas: tuple[float, ...] = (0.0, 0.5, 1.0)
@@ -57,11 +137,8 @@ class Config:
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
-def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
+def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """The recovery table, and the constant against Δt; finished runs in the folder are read."""
-    if folder is None:
-        with TemporaryDirectory() as scratch:
-            return run(config, Path(scratch) / NAME, tell, warn)
     problems = {name: engine.available() for name, engine in ENGINES.items()}
     engines = [name for name, problem in problems.items() if problem is None]
     found = _explain_all(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell)
@@ -85,8 +162,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
-    changes = {key: value for key, value in config.changes.items() if key != "seeds"}
-    return recipe.override(recipe.load(name, preset=config.preset), {**changes, **own})
+    return config.load_recipe(name, config.preset, own)
 
 
 def _explain_all(
@@ -168,7 +244,7 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
         found = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
         own = step_of(cast(trained.member(0), "float64"))
         rows = []
-        for row in constants_rows(found):
+        for row in make_constants_rows(found):
             network: dict[str, float] | UnsetType = UNSET
             if row.step >= shortest:
                 measured = series(own, problems[row.step], 1)
@@ -176,3 +252,70 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
             alone = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * row.step)
             rows.append(StepConstants(**asdict(row), alone=alone, network=network))
     return AgainstStep(rows, dict(found.fitted.values), dict(found.fitted.uncertainty))
+
+
+def judge(result: Result) -> list[Claim]:
+    """The sentences of section 4 about formulas of networks."""
+    return [_judge_supervised(result), _judge_residual(result)]
+
+
+def _list_conditions(result: Result, name: str) -> list[str]:
+    """What is built into a recipe's network; results that do not say are of networks with a residual update."""
+    return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
+
+
+def _judge_supervised(result: Result) -> Claim:
+    """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
+    found = result.recovery
+    good, of = sum(row.exact for row in found), sum(row.of for row in found)
+    # Networks of other α start from the same seeds.
+    seeds = max((row.of for row in found), default=0)
+    rate = Rate(good, of) if seeds >= ENOUGH else find_rate(result.rates, "first-order", "first-order scheme")
+    rate = rate or Rate(min(good, seeds), seeds)
+    own = result.data != "two-cells"
+    conditions = [*_list_conditions(result, "first-order"), *([PAIRS] * own)]
+    listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in found)
+    claim = Claim(
+        "symbolic-supervised",
+        "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
+        to_verdict(not conditions, in_part=True),
+        f"recovered and certified here: {listed}; {good} of {of} with a constant within {EXACT:g} of α."
+        + (" The network is f in T' = T + Δt/V·f: T + Δt/V is given to it, not found." * (BUILT_IN in conditions))
+        + (" Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants." * own),
+        ", ".join(conditions),
+    )
+    return weigh(claim, rate)
+
+
+def _judge_residual(result: Result) -> Claim:
+    """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
+    rows = {name: min(found.rows, key=lambda row: abs(row.step - 0.1)) for name, found in result.against_step.items()}
+    at = {name: row.constants for name, row in rows.items()}
+    limits = [found.limit["c1"] for found in result.against_step.values()]
+    sources = [found.limit["a1"] for found in result.against_step.values()]
+    exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
+    tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
+    conditions = [*([SMALL_STEPS] * (not exact)), *_list_conditions(result, "first-order-pinn")]
+    verdict = to_verdict(tends and not conditions, tends)
+    listed = "; ".join(f"{name}: flux {values['c1']:.3f} α, source {values['a1']:.3f}" for name, values in at.items())
+    claim = Claim(
+        "symbolic-residual",
+        "The same scheme is recovered from the physics-informed loss alone.",
+        verdict,
+        f"constants of least residual at αΔt = 0.1: {listed}; in the limit Δt → 0: "
+        f"{', '.join(f'{limit:.4f}' for limit in limits)} α, source {', '.join(f'{limit:.4f}' for limit in sources)}."
+        + _describe_networks(rows),
+        ", ".join(conditions) if verdict == "holds under a condition" else "",
+    )
+    return weigh(claim, find_rate(result.rates, "first-order-pinn", "first-order scheme"))
+
+
+def _describe_networks(rows: Mapping[str, StepConstants]) -> str:
+    """The constants of the trained networks at that step."""
+    listed = "; ".join(
+        f"{name}: flux {row.network['c1']:.3f} α, {row.network['unexplained']:.0%} of the step not explained by flux "
+        "and source"
+        for name, row in rows.items()
+        if row.network
+    )
+    return f" One network trained with each has at that step {listed}." if listed else ""

@@ -1,7 +1,7 @@
 """The paper's lemmas and theorems as code: what they promise, on which conditions, and networks that break them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import equinox as eqx
@@ -27,11 +27,11 @@ from fluxforge.gnn.exact import (
     sparse_count,
     sparse_network,
 )
-from fluxforge.mesh import FAMILIES
 from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.paper.studies._theorems_claims import judge
+from fluxforge.paper.studies._records import StudyConfig
 from fluxforge.paper.studies._theorems_result import (
     BoundGroup,
     BoundTest,
@@ -45,6 +45,7 @@ from fluxforge.paper.studies._theorems_result import (
     SimpleWeights,
     Smaller,
     Weights,
+    judge,
 )
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme._scheme import Hop
@@ -61,11 +62,9 @@ NOISE = (1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(StudyConfig):
     """How many networks are trained, for how long, and on how many meshes the bounds are tried."""
 
-    preset: str = "quick"
-    changes: recipe.Changes = field(default_factory=dict)
     meshes: int = 200
     cells: int = 150
     steps: int = 20_000
@@ -73,59 +72,59 @@ class Config:
 
 
 def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Everything the appendix claims, measured; seconds, but for the training of two families of networks."""
+    """Measure what the appendix claims: takes seconds, apart from the training of two groups of networks."""
     with jax.enable_x64(True):
         tell("meshes", 0, 5)
         wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
         found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
-        problems = _together(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
+        problems = _join_problems(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
         training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
-        lemma = _lemma(problems)
-        minimality = _minimality(problems, training)
-        neighbours = Neighbours(_most_messages(training["signed"]), max(map(_most_messages, problems.values())))
+        lemma = _measure_lemma(problems)
+        minimality = _measure_minimality(problems, training)
+        neighbours = Neighbours(_count_messages(training["signed"]), max(map(_count_messages, problems.values())))
         tell("counterexamples", 2, 5)
-        counterexamples = _counterexamples(problems, training)
+        counterexamples = _measure_counterexamples(problems, training)
         tell("bounds on trained networks", 3, 5)
-        linear, deep = _linear(config, problems), _deep(config, problems, training)
+        linear, deep = _test_linear_bound(config, problems), _test_deep_bound(config, problems, training)
         tell("Fourier's condition", 4, 5)
         return Result(
             experiment=NAME,
             dt=DT,
             lemma=lemma,
             minimality=minimality,
-            simple_weights=_simple_weights(training["signed"]),
-            least_l1=least_l1(),
+            simple_weights=_solve_simple_weights(training["signed"]),
+            least_l1=find_least_l1(),
             neighbours=neighbours,
-            largest_change=_largest_change(problems),
+            largest_change=_find_largest_change(problems),
             counterexamples=counterexamples,
             linear=linear,
             deep=deep,
-            fourier=_fourier(),
+            fourier=_measure_fourier(),
             meshes=config.meshes,
         )
 
 
-def _together(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+def _join_problems(problems: Mapping[str, Problem]) -> dict[str, Problem]:
     """All meshes in one batch: they are padded to one size already."""
     joined = jax.tree.map(lambda *leaves: jnp.concatenate([jnp.asarray(leaf) for leaf in leaves]), *problems.values())
     return {f"{len(problems)} unstructured meshes": joined}
 
 
-def _lemma(problems: Mapping[str, Problem]) -> list[LemmaRow]:
+def _measure_lemma(problems: Mapping[str, Problem]) -> list[LemmaRow]:
     """Count and largest error of the lemma's network for several L and m."""
     networks = {(layers, depth): sparse_network(layers, depth, 4) for layers, depth in SHAPES}
     return [
-        LemmaRow(*shape, nonzeros(network), sparse_count(*shape), _worst_error(network, problems))
+        LemmaRow(*shape, nonzeros(network), sparse_count(*shape), _find_worst_error(network, problems))
         for shape, network in networks.items()
     ]
 
 
-def _worst_error(network: Network, problems: Mapping[str, Problem]) -> float:
+def _find_worst_error(network: Network, problems: Mapping[str, Problem]) -> float:
     return max(bounds.largest_error(network, each) for each in problems.values())
 
 
-def _simple_weights(taught: Problem) -> SimpleWeights:
+def _solve_simple_weights(taught: Problem) -> SimpleWeights:
     """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
 
     One solution, and the lemma's, if the four columns are independent.
@@ -138,7 +137,7 @@ def _simple_weights(taught: Problem) -> SimpleWeights:
     return SimpleWeights(found.tolist(), int(rank), float(sizes.min()))
 
 
-def least_l1() -> LeastL1:
+def find_least_l1() -> LeastL1:
     """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
     x = symbol("x", "positive")
     # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
@@ -148,13 +147,13 @@ def least_l1() -> LeastL1:
     return LeastL1(float(least), [[float(first), float(second)] for first, second in pairs])
 
 
-def _most_messages(problems: Problem) -> int:
+def _count_messages(problems: Problem) -> int:
     """The most messages that arrive in a cell, those of walls included."""
     around = problems.graph
     return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
 
 
-def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Smaller]:
+def _measure_minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Smaller]:
     """Fewer non-zeros than the lemma allows, for L = m = 2: one exact on bounded data, one on two cells only."""
     everywhere = needed_bound(1.0, DT, weight=100.0, fourier=1.0)
     two_cells = needed_bound(1.0, DT, weight=3.0**0.5, fourier=DT)
@@ -167,13 +166,15 @@ def _minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]
             nonzeros=nonzeros(network),
             printed_minimum=sparse_count(2, 2),
             training_error=bounds.largest_error(network, training["signed"]),
-            worst_error=_worst_error(network, problems),
+            worst_error=_find_worst_error(network, problems),
         )
         for name, network in networks.items()
     }
 
 
-def _counterexamples(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> list[CounterexampleRow]:
+def _measure_counterexamples(
+    problems: Mapping[str, Problem], training: Mapping[str, Problem]
+) -> list[CounterexampleRow]:
     makers = (
         bounds.offset_counterexample,
         bounds.memorised_counterexample,
@@ -216,7 +217,7 @@ def _train_networks(config: Config, changes: recipe.Changes) -> tuple[list[Netwo
     return [cast(done.member(k), "float64") for k in done.of_arm("sparse")], taught
 
 
-def _linear(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
+def _test_linear_bound(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
     """The first bound on linear networks, trained; one record per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
     networks, taught = _train_networks(config, shape)
@@ -225,7 +226,9 @@ def _linear(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
     return LinearGroup(**structs.asdict(group), weights=weights)
 
 
-def _deep(config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, BoundGroup]:
+def _test_deep_bound(
+    config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]
+) -> dict[str, BoundGroup]:
     """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
     networks, taught = _train_networks(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
     trained = [bounds.check_deep_bound(each, taught, problems) for each in networks]
@@ -261,7 +264,7 @@ def _summarise(checks: Sequence[bounds.BoundCheck]) -> BoundGroup:
     )
 
 
-def _fourier() -> list[FourierRow]:
+def _measure_fourier() -> list[FourierRow]:
     """The largest stable step over Fourier's, with held walls in its sum as everywhere here, and as printed: cells."""
     rows = []
     for name in FAMILIES:
@@ -272,6 +275,6 @@ def _fourier() -> list[FourierRow]:
     return rows
 
 
-def _largest_change(problems: Mapping[str, Problem]) -> float:
+def _find_largest_change(problems: Mapping[str, Problem]) -> float:
     """Max |Δt/V Σ α A/δ (T_N − T_P)|, which the proofs take to be at most 2."""
     return max(float(jnp.abs(p.answer - p.T - p.dt[:, None] * p.S).max()) for p in problems.values())

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from fluxforge.paper.studies._consistency_result import Family, Tensor
-from fluxforge.paper.studies._consistency_result import Result as Consistency
 from fluxforge.paper.studies._theorems_result import BoundGroup, CounterexampleRow, FourierRow
 from fluxforge.paper.studies._theorems_result import Result as Theorems
+from fluxforge.paper.studies.consistency import Family, Tensor
+from fluxforge.paper.studies.consistency import Result as Consistency
 from fluxforge.report._page import COLOURS, MARKERS, panels
 
 COLUMNS = 3
@@ -40,19 +40,23 @@ TITLES: Mapping[str, str] = {
 
 
 def diffusivity_figure(result: Consistency) -> Figure:
-    """K/α over h: what is measured with its principal values as a bar, what is exact as a line, and what is right."""
-    figure, axes = _grid(result)
+    """Effective diffusivity K/α over h, a panel per mesh family.
+
+    Principal values of measured tensors are joined by bars, those of infinite lattices are dotted lines, and a dashed
+    line marks the heat equation's 1.
+    """
+    figure, axes = _make_panels(result)
     names = ("two-hop-printed", "euler", "two-hop")
     for panel, (title, family) in zip(axes, result.families.items(), strict=True):
         panel.axhline(1.0, color="0.35", linestyle="--", linewidth=1.3)
         for name in names:
-            _diffusivities(panel, family, name)
+            _draw_diffusivities(panel, family, name)
         panel.set(xlabel="h = 1/√cells, finer to the right", ylabel="K/α", xscale="log", ylim=(0.0, 4.7))
-        _finish(panel, title, family)
+        _label_panel(panel, title, family)
         panel.invert_xaxis()
         if not any(family.diffusivity["euler"]):
             panel.text(0.5, 0.4, "exact, the same for every h", transform=panel.transAxes, ha="center", fontsize=9)
-    handles = [Line2D([], [], label=NAMES[name], **_style(name)) for name in names]
+    handles = [Line2D([], [], label=NAMES[name], **_choose_style(name)) for name in names]
     handles += [
         Line2D([], [], color="0.35", linestyle=":", linewidth=2, label="infinite lattice, exact"),
         Line2D([], [], color="0.35", linestyle="--", linewidth=1.3, label="the heat equation: 1"),
@@ -62,8 +66,8 @@ def diffusivity_figure(result: Consistency) -> Figure:
     return figure
 
 
-def _diffusivities(panel: Axes, family: Family, name: str) -> None:
-    style = _style(name)
+def _draw_diffusivities(panel: Axes, family: Family, name: str) -> None:
+    style = _choose_style(name)
     found = [(h, K) for h, K in zip(family.h, family.diffusivity[name], strict=True) if K is not None]
     panel.plot([h for h, _ in found], [K.mean for _, K in found], **style)
     # What is open is equal to something filled, whose lines and numbers it shares.
@@ -75,11 +79,11 @@ def _diffusivities(panel: Axes, family: Family, name: str) -> None:
         for value in family.lattice[name].principal:
             panel.axhline(value, color=style["color"], linestyle=":", linewidth=1.8)
     last = found[-1][1] if family.lattice is None else family.lattice[name]
-    _numbers(panel, last, style["color"])
+    _write_numbers(panel, last, style["color"])
 
 
-def _numbers(panel: Axes, K: Tensor, colour: str) -> None:
-    """The principal values beside the finest mesh, or their mean where they are too close for two numbers."""
+def _write_numbers(panel: Axes, K: Tensor, colour: str) -> None:
+    """Write the principal values beside the finest mesh, or their mean where two numbers would overlap."""
     low, high = K.principal
     place: dict[str, Any] = {"transform": panel.get_yaxis_transform(), "color": colour, "fontsize": 9, "va": "center"}
     for value in (low, high) if high - low > APART else (K.mean,):
@@ -88,34 +92,34 @@ def _numbers(panel: Axes, K: Tensor, colour: str) -> None:
 
 def plateau_figure(result: Consistency) -> Figure:
     """Steady errors over h of the plain and of the corrected flux, beside a slope of two."""
-    figure, axes = _grid(result)
+    figure, axes = _make_panels(result)
     names = ("euler", "corrected")
     for panel, (title, family) in zip(axes, result.families.items(), strict=True):
         for k, name in enumerate(names):
             steady = family.steady[name]
-            panel.loglog(family.h, steady.errors, **_style(name))
+            panel.loglog(family.h, steady.errors, **_choose_style(name))
             said = "no order" if steady.order is None else f"order {steady.order:.2f}"
             place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "fontsize": 10}
             panel.text(0.97, 0.15 - 0.1 * k, said, color=STYLES[name][0], **place)
-        _slope(panel, family)
+        _draw_slope(panel, family)
         panel.set(xlabel="h = 1/√cells", ylabel="relative L2 error")
-        _finish(panel, title, family)
+        _label_panel(panel, title, family)
     low, high = min(panel.get_ylim()[0] for panel in axes), max(panel.get_ylim()[1] for panel in axes)
     for panel in axes:
         panel.set_ylim(low, high)
-    handles = [Line2D([], [], label=NAMES[name], **_style(name)) for name in names]
+    handles = [Line2D([], [], label=NAMES[name], **_choose_style(name)) for name in names]
     handles.append(Line2D([], [], color="0.5", linestyle="--", linewidth=1.2, label="slope of order 2"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10, frameon=False)
     return figure
 
 
-def _slope(panel: Axes, family: Family) -> None:
-    """Two orders down from the coarsest error of the corrected flux, a little below it."""
+def _draw_slope(panel: Axes, family: Family) -> None:
+    """Draw a line of slope two, below the coarsest error of the corrected flux."""
     h, start = family.h, 0.5 * family.steady["corrected"].errors[0]
     panel.plot([h[0], h[-1]], [start, start * (h[-1] / h[0]) ** 2], "--", color="0.5", linewidth=1.2, zorder=1)
 
 
-def _grid(result: Consistency) -> tuple[Figure, tuple[Axes, ...]]:
+def _make_panels(result: Consistency) -> tuple[Figure, tuple[Axes, ...]]:
     """A panel per family, in rows of three, small enough for a page."""
     count = len(result.families)
     columns = min(COLUMNS, count)
@@ -125,7 +129,7 @@ def _grid(result: Consistency) -> tuple[Figure, tuple[Axes, ...]]:
     return figure, axes
 
 
-def _style(name: str) -> dict[str, Any]:
+def _choose_style(name: str) -> dict[str, Any]:
     colour, marker, filled = STYLES[name]
     return {
         "color": colour,
@@ -136,8 +140,8 @@ def _style(name: str) -> dict[str, Any]:
     }
 
 
-def _finish(panel: Axes, title: str, family: Family) -> None:
-    """The title, and the cells of the coarsest and the finest mesh in it."""
+def _label_panel(panel: Axes, title: str, family: Family) -> None:
+    """Set the title, with the cells of the coarsest and the finest mesh, and the ticks of h."""
     cells = family.cells
     panel.set_title(f"{TITLES.get(title, title)}\n{cells[0]:,} to {cells[-1]:,} cells", fontsize=10)
     panel.tick_params(labelsize=9)
@@ -156,16 +160,16 @@ FLOOR = 1e-6
 
 
 def theorems_figure(result: Theorems) -> Figure:
-    """Dots are networks; above the line a bound is broken."""
+    """Error over bound of networks and of counterexamples, and the largest stable step over Fourier's by family."""
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=(3, 3, 2))
-    _ratios(axes[0], {"linear": result.linear, **result.deep})
-    _counterexamples(axes[1], result.counterexamples)
-    _fourier(axes[2], result.fourier)
+    _draw_ratios(axes[0], {"linear": result.linear, **result.deep})
+    _draw_counterexamples(axes[1], result.counterexamples)
+    _draw_fourier(axes[2], result.fourier)
     return figure
 
 
-def _ratios(panel: Axes, groups: Mapping[str, BoundGroup]) -> None:
+def _draw_ratios(panel: Axes, groups: Mapping[str, BoundGroup]) -> None:
     rng = np.random.default_rng(0)
     for k, (name, _) in enumerate(GROUPS):
         values = np.maximum(np.asarray(groups[name].ratios, float), FLOOR)
@@ -176,7 +180,7 @@ def _ratios(panel: Axes, groups: Mapping[str, BoundGroup]) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _counterexamples(panel: Axes, found: Sequence[CounterexampleRow]) -> None:
+def _draw_counterexamples(panel: Axes, found: Sequence[CounterexampleRow]) -> None:
     names = [each.name for each in found]
     panel.barh(names, [max(each.ratio, FLOOR) for each in found], color="#D55E00", alpha=0.7)
     for k, each in enumerate(found):
@@ -187,7 +191,7 @@ def _counterexamples(panel: Axes, found: Sequence[CounterexampleRow]) -> None:
     panel.invert_yaxis()
 
 
-def _fourier(panel: Axes, rows: Sequence[FourierRow]) -> None:
+def _draw_fourier(panel: Axes, rows: Sequence[FourierRow]) -> None:
     panel.barh([row.family for row in rows], [row.ratio for row in rows], color="#009E73", alpha=0.7)
     panel.axvline(1.0, color="0.3", linewidth=1)
     panel.set(xlabel="largest stable step / Fourier step", xlim=(0, None))

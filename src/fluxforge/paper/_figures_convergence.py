@@ -12,14 +12,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
-from fluxforge.paper.studies._convergence_result import Limit, MeshFacts, Row
 from fluxforge.paper.studies._convergence_result import Result as Convergence
+from fluxforge.paper.studies._convergence_result import Row
+from fluxforge.paper.studies._measures import Limit, MeshFacts
 from fluxforge.paper.studies.memory import BytesPerCell
 from fluxforge.paper.studies.memory import Result as Memory
 from fluxforge.paper.studies.memory import Row as MemoryRow
 from fluxforge.report._page import COLOURS, MARKERS, panels
 
-# Below the least and above the most, colours say no more.
+# The range of the colour scale.
 LEAST, MOST = 1e-4, 1e1
 COLUMNS = 4
 OUTLINED = (Stroke(linewidth=3.2, foreground="white"), Normal())
@@ -28,22 +29,22 @@ THETAS = {"residual_half": "½", "residual_one": "1, as printed"}
 
 def residual_map(result: Convergence) -> Figure:
     """Residual at θ = ½, one panel per scheme."""
-    return _map(result, "residual_half")
+    return _draw_map(result, "residual_half")
 
 
 def printed_residual_map(result: Convergence) -> Figure:
     """Residual at θ = 1, as the paper prints it, one panel per scheme."""
-    return _map(result, "residual_one")
+    return _draw_map(result, "residual_one")
 
 
-def _map(result: Convergence, key: str) -> Figure:
+def _draw_map(result: Convergence, key: str) -> Figure:
     names = result.schemes
     # One place more than there are schemes holds the legend.
     rows = -(-(len(names) + 1) // COLUMNS)
     figure = Figure(figsize=(3.4 * COLUMNS + 1.0, 3.0 * rows + 0.5), layout="constrained")
     axes = list(figure.subplots(rows, COLUMNS, squeeze=False, sharex=True, sharey=True).flat)
     for panel, name in zip(axes, names, strict=False):
-        drawn = _panel(panel, result, name, key)
+        drawn = _draw_panel(panel, result, name, key)
         zero = name == "crank-nicolson" and key == "residual_half"
         panel.set_title(f"{name} (zero by definition)" if zero else name, fontsize=10)
     for k, panel in enumerate(axes[: len(names)]):
@@ -52,31 +53,34 @@ def _map(result: Convergence, key: str) -> Figure:
         panel.tick_params(labelsize=8, labelbottom=k + COLUMNS >= len(names))
     for panel in axes[len(names) :]:
         panel.set_axis_off()
-    axes[len(names)].legend(handles=_legend(), loc="center", fontsize=9, frameon=False, handlelength=2.6)
+    axes[len(names)].legend(handles=_make_legend(), loc="center", fontsize=9, frameon=False, handlelength=2.6)
     bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.8, pad=0.01)
     bar.set_label(f"mean |residual| of one step (θ = {THETAS[key]}) / mean |L T + S|")
     return figure
 
 
-def _panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMesh:
-    """Every measured step of every mesh is a tile; Δt follows the mesh, so the tiles shear."""
+def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMesh:
+    """Draw a tile per mesh and time step, coloured by the residual; steps are multiples of the mesh's Fourier step."""
     meshes = result.meshes
     cells = np.array([mesh.cells for mesh in meshes], float)
     fourier = np.array([mesh.fourier for mesh in meshes])
     fractions = sorted({row.fourier for row in result.rows})
     held = {(row.cells, row.fourier): row for row in result.rows if row.scheme == name}
-    values = np.array([[_value(held.get((int(n), f)), key) for n in cells] for f in fractions])
-    across = _edges(cells)
+    values = np.array([[_get_value(held.get((int(n), f)), key) for n in cells] for f in fractions])
+    across = _find_edges(cells)
     # Δt_Fourier at the edges of the tiles, by the power of the cells that joins the meshes.
     at_edge = np.exp(np.interp(np.log(across), np.log(cells), np.log(fourier)))
     if len(cells) > 1:
         for end, a, b in ((0, 0, 1), (-1, -2, -1)):
             slope = np.log(fourier[b] / fourier[a]) / np.log(cells[b] / cells[a])
             at_edge[end] = fourier[end] * (across[end] / cells[end]) ** slope
-    X, Y = np.broadcast_to(across, (len(fractions) + 1, len(across))), np.outer(_edges(np.array(fractions)), at_edge)
+    X, Y = (
+        np.broadcast_to(across, (len(fractions) + 1, len(across))),
+        np.outer(_find_edges(np.array(fractions)), at_edge),
+    )
     shown = np.ma.masked_invalid(values)
     drawn = panel.pcolormesh(X, Y, shown, norm=LogNorm(LEAST, MOST), cmap="viridis", rasterized=True)
-    _lines(panel, meshes, name, (across, at_edge * _edges(np.array(fractions))[-1]))
+    _draw_lines(panel, meshes, name, (across, at_edge * _find_edges(np.array(fractions))[-1]))
     blown = [(row.cells, row.dt) for row in held.values() if row.blew_up]
     if blown:
         panel.plot(*zip(*blown, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
@@ -84,13 +88,13 @@ def _panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMesh:
     return drawn
 
 
-def _value(row: Row | None, key: str) -> float:
+def _get_value(row: Row | None, key: str) -> float:
     value = None if row is None else getattr(row, key)
     return np.nan if value is None else max(value, 1e-300)
 
 
-def _edges(centres: np.ndarray) -> np.ndarray:
-    """Half way between the centres, and as far beyond the outer ones, on a logarithmic scale."""
+def _find_edges(centres: np.ndarray) -> np.ndarray:
+    """Edges of tiles on a logarithmic scale: half way between the centres, and as far beyond the outer ones."""
     logs = np.log(centres)
     if len(logs) == 1:
         return np.exp(logs[0] + np.array([-0.5, 0.5]))
@@ -98,7 +102,7 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
 
 
-def _lines(panel: Axes, meshes: Sequence[MeshFacts], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
+def _draw_lines(panel: Axes, meshes: Sequence[MeshFacts], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
     cells = [mesh.cells for mesh in meshes]
     panel.plot(cells, [mesh.fourier for mesh in meshes], "-", color="black", path_effects=list(OUTLINED))
     limits = [dt for mesh in meshes if (dt := mesh.limits.get(name, Limit()).dt) is not None]
@@ -112,7 +116,7 @@ def _lines(panel: Axes, meshes: Sequence[MeshFacts], name: str, top: tuple[np.nd
         )
 
 
-def _legend() -> list[Line2D | Patch]:
+def _make_legend() -> list[Line2D | Patch]:
     return [
         Line2D([], [], color="black", label="Fourier condition"),
         Line2D([], [], color="#D55E00", linestyle="--", label="stability limit of the scheme"),
@@ -133,13 +137,13 @@ def errors_figure(result: Convergence) -> Figure:
         last = [row for row in own if row.wanted == reached]
         fine = [row for row in last if row.error is not None and row.error < 10]
         said = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
-        style = _style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
+        style = _choose_style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
         errors = [max(row.error or 0.0, 1e-16) for row in fine]
         in_time.loglog([row.fourier for row in fine], errors, **style)
         in_seconds.loglog([row.seconds for row in fine], errors, **style)
         rows = [row for row in result.space if row.scheme == name and row.error is not None]
         in_space.loglog([row.cells for row in rows], [row.error for row in rows], **style)
-    _guides(in_space)
+    _draw_guides(in_space)
     in_time.axvline(1.0, color="0.4", linewidth=1)
     in_time.set(xlabel="Δt / Δt_Fourier", title=f"in time, {largest:,} cells (ends where it blows up)")
     in_space.set(xlabel="cells", title=f"against the equation, t = {result.choices.until:g}")
@@ -153,7 +157,7 @@ def errors_figure(result: Convergence) -> Figure:
     return figure
 
 
-def _style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
+def _choose_style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
     """Colours for schemes, black for networks; dotted as printed; hollow where another line would be hidden."""
     if trained:
         return {"color": "black", "marker": "*p"[k % 2], "linestyle": "-.", "markersize": 6, "linewidth": 1}
@@ -166,7 +170,7 @@ def _style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
     }
 
 
-def _guides(panel: Axes) -> None:
+def _draw_guides(panel: Axes) -> None:
     """Slopes of order 1 and 2 in h, above the left end of the lowest errors."""
     x, y = max(
         (np.asarray(line.get_data()) for line in panel.get_lines()), key=lambda data: -data[1].min(initial=np.inf)
@@ -192,7 +196,7 @@ def _guides(panel: Axes) -> None:
 
 
 MEGABYTE = 1e6
-# What is not above the process without a stepper is drawn at the foot.
+# Megabytes. A scheme that needs no more than the process without a stepper is drawn here.
 FLOOR = 1e-2
 
 
@@ -203,9 +207,9 @@ def memory_figure(result: Memory) -> Figure:
     for k, name in enumerate(names):
         for at, fraction in enumerate(result.fractions):
             rows = [row for row in result.rows if row.scheme == name and row.fourier == fraction]
-            _curve(measured, rows, "stepping", k=k, label=None if at else name, filled=not at)
+            _draw_curve(measured, rows, "stepping", k=k, label=None if at else name, filled=not at)
             if at == 0:
-                _curve(counted, rows, "counted", k=k, label=None, filled=True)
+                _draw_curve(counted, rows, "counted", k=k, label=None, filled=True)
     for panel, title in ((measured, "measured while stepping (compiled code included)"), (counted, "counted")):
         panel.set(xlabel="cells", ylabel="megabytes", xscale="log", yscale="log")
         panel.set_title(title, fontsize=10)
@@ -213,7 +217,7 @@ def memory_figure(result: Memory) -> Figure:
     high = max(panel.get_ylim()[1] for panel in (measured, counted))
     for panel in (measured, counted):
         panel.set_ylim(low, high)
-    _bars(each, result.bytes_per_cell)
+    _draw_bars(each, result.bytes_per_cell)
     handles, labels = measured.get_legend_handles_labels()
     steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result.fractions[:2])
     figure.suptitle(f"memory beside the mesh and JAX (filled: {steps})", fontsize=10)
@@ -221,7 +225,7 @@ def memory_figure(result: Memory) -> Figure:
     return figure
 
 
-def _curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, label: str | None, filled: bool) -> None:
+def _draw_curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, label: str | None, filled: bool) -> None:
     values = np.maximum([getattr(row, key) / MEGABYTE for row in rows], FLOOR)
     panel.plot(
         [row.cells for row in rows],
@@ -235,7 +239,7 @@ def _curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, label: s
     )
 
 
-def _bars(panel: Axes, found: Mapping[str, BytesPerCell]) -> None:
+def _draw_bars(panel: Axes, found: Mapping[str, BytesPerCell]) -> None:
     names = list(found)
     place = np.arange(len(names))
     for shift, key, colour, label in (

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.patheffects import Normal, Stroke
 
-from fluxforge.mesh import draw_field
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._picture import draw_field
 from fluxforge.paper.studies._setup_meshes import Patch
 from fluxforge.paper.studies.setup import Result, TwoCells
 
@@ -32,12 +32,12 @@ def training_data_figure(result: Result) -> Figure:
     figure = Figure(figsize=(9.8, 3.4), layout="constrained")
     mesh, before, after = figure.subplots(1, 3)
     shades = ScalarMappable(Normalize(-1.0, 1.0), "viridis")
-    _two_triangles(mesh, pair)
+    _draw_two_triangles(mesh, pair)
     edge = f"A = {pair.A:.4g}\nδ = {pair.delta:.4g}"
     nodes = [f"T = {T:.3f}\nS = {S:.3f}" for T, S in zip(example.T, example.S, strict=True)]
-    _two_nodes(before, example.T, nodes, edge=edge, shades=shades)
+    _draw_two_nodes(before, example.T, nodes, edge=edge, shades=shades)
     before.set_title("its dual graph: the input", fontsize=10)
-    _two_nodes(after, example.after, [f"T′ = {T:.3f}" for T in example.after], edge="", shades=shades)
+    _draw_two_nodes(after, example.after, [f"T′ = {T:.3f}" for T in example.after], edge="", shades=shades)
     after.set_title(f"after one step, Δt = {example.dt:g}: the target", fontsize=10)
     after.text(0, -1.3, r"$T' = T + \alpha\,\Delta t\,(T_N - T) + \Delta t\,S$", ha="center", fontsize=10)
     before.text(0, -1.3, f"V = {pair.V[0]:.4g} at both nodes", ha="center", fontsize=10)
@@ -45,10 +45,10 @@ def training_data_figure(result: Result) -> Figure:
     return figure
 
 
-def _two_triangles(panel: Axes, pair: TwoCells) -> None:
-    """V in the cells, the shared face A, and δ between the centroids."""
+def _draw_two_triangles(panel: Axes, pair: TwoCells) -> None:
+    """Draw the two-cell mesh with V, the area A of the shared face, and δ between the centroids."""
     points, x = np.array(pair.points), np.array(pair.centroids)
-    _bare(panel)
+    _clear_axes(panel)
     panel.add_collection(PolyCollection(points[np.array(pair.cells)], facecolors="#E8EEF4", edgecolors="black"))
     shared = points[np.intersect1d(np.array(pair.cells[0]), np.array(pair.cells[1]))]
     panel.plot(*shared.T, color=ORANGE, linewidth=3)
@@ -63,9 +63,11 @@ def _two_triangles(panel: Axes, pair: TwoCells) -> None:
     panel.set_title("two cells, sides of length 2", fontsize=10)
 
 
-def _two_nodes(panel: Axes, values: Sequence[float], words: list[str], *, edge: str, shades: ScalarMappable) -> None:
-    """Two nodes coloured by temperature, their features written on them, and the edge's above it."""
-    _bare(panel)
+def _draw_two_nodes(
+    panel: Axes, values: Sequence[float], words: list[str], *, edge: str, shades: ScalarMappable
+) -> None:
+    """Draw two nodes coloured by temperature, with their features and those of the edge between them."""
+    _clear_axes(panel)
     panel.plot([-1.3, 1.3], [0, 0], color="black", linewidth=1.8, zorder=1)
     for x, colour, text in zip((-1.3, 1.3), shades.to_rgba(np.array(values)), words, strict=True):
         panel.add_patch(Circle((x, 0), 0.68, facecolor=colour, edgecolor="black", zorder=2))
@@ -94,7 +96,7 @@ def sample_meshes_figure(result: Result) -> Figure:
 
 
 def message_passing_figure(result: Result) -> Figure:
-    """Edges first, then nodes; on the right what a cell has seen after one step."""
+    """Left, the update of an edge and of a node; right, the cells that a cell depends on after one step."""
     patch = result.patches["triangles"]
     figure = Figure(figsize=(9.6, 5.9))
     figure.set_layout_engine("constrained", h_pad=0.12)
@@ -103,45 +105,45 @@ def message_passing_figure(result: Result) -> Figure:
     flow = figure.add_subplot(grid[:, 1])
     x = np.array(patch.centroids)
     near = [k for k, hop in enumerate(patch.hop) if hop == 1]
-    _edge_update(edge, patch, x, near[0])
-    _node_update(node, patch, x, near)
-    _cells(flow, patch, reach=1)
+    _draw_edge_update(edge, patch, x, near[0])
+    _draw_node_update(node, patch, x, near)
+    _draw_cells(flow, patch, reach=1)
     for a, b in patch.edges:
         flow.plot(*x[[a, b]].T, color="0.6", linewidth=0.8, zorder=2)
     for k in near:
-        _arrow(flow, x[k], x[0], colour=ONE)
-    _nodes(flow, patch, names={0: "P"} | dict.fromkeys(near, "N"), reach=1)
-    _frame(flow, x[np.array(patch.hop) <= 2], 0.22)
+        _draw_arrow(flow, x[k], x[0], colour=ONE)
+    _draw_nodes(flow, patch, names={0: "P"} | dict.fromkeys(near, "N"), reach=1)
+    _set_frame(flow, x[np.array(patch.hop) <= 2], 0.22)
     flow.set_title("after one step: P depends on its neighbours N only", fontsize=10.5)
     return figure
 
 
-def _edge_update(panel: Axes, patch: Patch, x: np.ndarray, sender: int) -> None:
-    _cells(panel, patch, shown=(0, sender))
+def _draw_edge_update(panel: Axes, patch: Patch, x: np.ndarray, sender: int) -> None:
+    _draw_cells(panel, patch, shown=(0, sender))
     middle = 0.5 * (x[0] + x[sender])
     panel.plot(*x[[0, sender]].T, color="black", linewidth=2.5, zorder=2)
     for end in (0, sender):
-        _arrow(panel, x[end], middle, colour=ORANGE, bend=0.6, short=(10, 3))
-    _beside(panel, middle, x[sender] - x[0], "$e_k'$")
-    _nodes(panel, patch, names={0: "$v_r$", sender: "$v_s$"}, shown=(0, sender))
-    _frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, sender)])], 0.1)
+        _draw_arrow(panel, x[end], middle, colour=ORANGE, bend=0.6, short=(10, 3))
+    _write_beside(panel, middle, x[sender] - x[0], "$e_k'$")
+    _draw_nodes(panel, patch, names={0: "$v_r$", sender: "$v_s$"}, shown=(0, sender))
+    _set_frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, sender)])], 0.1)
     panel.set_title("1. each edge from itself and its two nodes", fontsize=10.5)
     panel.set_xlabel(r"$e_k' = f^{\,\mathrm{agg}}(e_k,\ v_r,\ v_s)$", fontsize=11.5)
 
 
-def _node_update(panel: Axes, patch: Patch, x: np.ndarray, near: list[int]) -> None:
-    _cells(panel, patch, shown=(0, *near))
+def _draw_node_update(panel: Axes, patch: Patch, x: np.ndarray, near: list[int]) -> None:
+    _draw_cells(panel, patch, shown=(0, *near))
     for number, k in enumerate(near):
-        _arrow(panel, x[k], x[0], colour=ORANGE)
-        _beside(panel, 0.5 * (x[0] + x[k]), x[k] - x[0], f"$e_{number + 1}'$")
-    _nodes(panel, patch, names={0: "$v_r$"}, shown=(0, *near))
-    _frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, *near)])], 0.1)
+        _draw_arrow(panel, x[k], x[0], colour=ORANGE)
+        _write_beside(panel, 0.5 * (x[0] + x[k]), x[k] - x[0], f"$e_{number + 1}'$")
+    _draw_nodes(panel, patch, names={0: "$v_r$"}, shown=(0, *near))
+    _set_frame(panel, np.array(patch.points)[np.ravel([patch.cells[k] for k in (0, *near)])], 0.1)
     panel.set_title("2. each node from itself and its incoming edges", fontsize=10.5)
     panel.set_xlabel(r"$v_r' = f^{\,\mathrm{up}}(v_r,\ \sum_k e_k')$", fontsize=11.5)
 
 
-def _beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) -> None:
-    """A label to the right of what runs along a direction."""
+def _write_beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) -> None:
+    """Write a label at a place, to the right of a line in the direction `along`."""
     across = np.array([along[1], -along[0]]) / np.hypot(*along)
     panel.annotate(
         text,
@@ -161,7 +163,7 @@ def two_hop_figure(result: Result) -> Figure:
     figure = Figure(figsize=(9.4, 5.6), layout="constrained")
     axes = figure.subplots(1, 2)
     for panel, (kind, patch) in zip(axes, result.patches.items(), strict=True):
-        _two_hops(panel, patch)
+        _draw_two_hops(panel, patch)
         panel.set_title(
             f"{kind}: {len(patch.paths)} paths P → N → Q, {patch.returning} of them return to P;\n"
             f"{patch.two_hop} cells two hops away, {patch.reached_twice} reached by more than one path",
@@ -177,25 +179,25 @@ def two_hop_figure(result: Result) -> Figure:
     return figure
 
 
-def _two_hops(panel: Axes, patch: Patch) -> None:
+def _draw_two_hops(panel: Axes, patch: Patch) -> None:
     x, hop = np.array(patch.centroids), patch.hop
-    _cells(panel, patch)
+    _draw_cells(panel, patch)
     for middle, end in patch.paths:
         if end != 0:
-            _arrow(panel, x[end], x[middle], colour=TWO)
+            _draw_arrow(panel, x[end], x[middle], colour=TWO)
     for k in [k for k, far in enumerate(hop) if far == 1]:
-        _arrow(panel, x[k], x[0], colour=ONE)
+        _draw_arrow(panel, x[k], x[0], colour=ONE)
     returned = next(middle for middle, end in patch.paths if end == 0)
     for start, end in ((0, returned), (returned, 0)):
-        _arrow(panel, x[start], x[end], colour=CENTRE, bend=0.55, dashed=True)
+        _draw_arrow(panel, x[start], x[end], colour=CENTRE, bend=0.55, dashed=True)
     ends = [end for _, end in patch.paths]
     names = {0: "P"} | {k: "N" for k, far in enumerate(hop) if far == 1}
     names |= {k: "Q" if ends.count(k) == 1 else f"×{ends.count(k)}" for k, far in enumerate(hop) if far == 2}
-    _nodes(panel, patch, names=names)
-    _frame(panel, x[np.array(hop) <= 2], 0.18)
+    _draw_nodes(panel, patch, names=names)
+    _set_frame(panel, x[np.array(hop) <= 2], 0.18)
 
 
-def _bare(panel: Axes) -> None:
+def _clear_axes(panel: Axes) -> None:
     panel.set_aspect("equal")
     panel.set_xticks([])
     panel.set_yticks([])
@@ -203,22 +205,22 @@ def _bare(panel: Axes) -> None:
         side.set_visible(False)
 
 
-def _cells(panel: Axes, patch: Patch, *, shown: Sequence[int] | None = None, reach: int = 2) -> None:
-    """Cells tinted by how many hops away they are, white beyond the reach; those not shown are left out."""
-    _bare(panel)
+def _draw_cells(panel: Axes, patch: Patch, *, shown: Sequence[int] | None = None, reach: int = 2) -> None:
+    """Draw cells (all, or those `shown`) tinted by their distance in hops, white beyond the reach."""
+    _clear_axes(panel)
     points = np.array(patch.points)
     chosen = range(len(patch.cells)) if shown is None else shown
-    tints = [_tint(HOPS[patch.hop[k]], 0.22 if patch.hop[k] <= reach else 0.0) for k in chosen]
+    tints = [_mix_with_white(HOPS[patch.hop[k]], 0.22 if patch.hop[k] <= reach else 0.0) for k in chosen]
     corners = [points[patch.cells[k]] for k in chosen]
     panel.add_collection(PolyCollection(corners, facecolors=tints, edgecolors="0.55", linewidths=0.8, zorder=1))
 
 
-def _tint(colour: str, share: float) -> tuple[float, float, float]:
+def _mix_with_white(colour: str, share: float) -> tuple[float, float, float]:
     red, green, blue = (1 - share * (1 - int(colour[k : k + 2], 16) / 255) for k in (1, 3, 5))
     return red, green, blue
 
 
-def _nodes(
+def _draw_nodes(
     panel: Axes,
     patch: Patch,
     *,
@@ -226,7 +228,7 @@ def _nodes(
     shown: Sequence[int] | None = None,
     reach: int = 2,
 ) -> None:
-    """Centroids in the colours of their hops, those with a name large enough to hold it; grey beyond the reach."""
+    """Draw centroids in the colours of their hops, grey beyond the reach; those with a name are larger and show it."""
     for k in range(len(patch.cells)) if shown is None else shown:
         near = patch.hop[k] <= reach
         place, colour = patch.centroids[k], HOPS[patch.hop[k]] if near else REST
@@ -236,7 +238,7 @@ def _nodes(
         panel.text(place[0], place[1], names.get(k, ""), zorder=5, clip_on=True, **words)
 
 
-def _arrow(
+def _draw_arrow(
     panel: Axes,
     start: np.ndarray,
     end: np.ndarray,
@@ -263,8 +265,8 @@ def _arrow(
     )
 
 
-def _frame(panel: Axes, x: np.ndarray, margin: float) -> None:
-    """A square around points, with a margin of that share of their larger extent."""
+def _set_frame(panel: Axes, x: np.ndarray, margin: float) -> None:
+    """Set the limits of the axes to a square around points, with a margin relative to their larger extent."""
     low, high = x.min(axis=0), x.max(axis=0)
     middle, around = 0.5 * (low + high), (0.5 + margin) * (high - low).max()
     panel.set(xlim=(middle[0] - around, middle[0] + around), ylim=(middle[1] - around, middle[1] + around))

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 
 from fluxforge.paper.studies._higher_order_result import NetworkStep
 from fluxforge.paper.studies._higher_order_result import Result as HigherOrder
-from fluxforge.paper.studies._records import ConstantsRow
-from fluxforge.paper.studies._seeds import OUTCOMES, Tally
-from fluxforge.paper.studies._symbolic_result import Result as Symbolic
+from fluxforge.paper.studies._networks import ConstantsRow
+from fluxforge.paper.studies._records import OUTCOMES, Tally
 from fluxforge.paper.studies.controls import Result as Controls
 from fluxforge.paper.studies.controls import Row as ControlRow
 from fluxforge.paper.studies.rates import Result as Rates
+from fluxforge.paper.studies.symbolic import Result as Symbolic
 from fluxforge.report._page import COLOURS, MARKERS, panels, round_decimals
 from fluxforge.report._tables import Table
 
@@ -28,26 +28,29 @@ def constants_figure(result: HigherOrder) -> Figure:
     figure, axes = panels(len(SHOWN))
     for panel, (name, title) in zip(axes, SHOWN.items(), strict=True):
         for k, (theta, found) in enumerate(result.direct.items()):
-            _line(panel, found.rows, name, label=f"{theta}, least residual", k=k)
+            _draw_line(panel, found.rows, name, label=f"{theta}, least residual", k=k)
             trained = result.networks.get(TRAINED.get(theta, ""))
             if trained is not None:
-                _marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
+                _draw_marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
         panel.axhline(1.0 if name == "c2" else 0.5, color="black", linewidth=0.8, linestyle=":")
-        panel.set_xscale("log")
-        panel.set_xlabel("Δt / Fourier step")
-        panel.set_ylabel("constant")
-        panel.set_title(title, fontsize=10)
+        _label(panel, title, xscale="log", xlabel="Δt / Fourier step", ylabel="constant")
     # All lines of the last panel end at 1 on its left: there is room below.
     axes[-1].legend(fontsize=7, loc="lower left")
     return figure
 
 
-def _line(panel: Axes, rows: Sequence[ConstantsRow], name: str, *, label: str, k: int) -> None:
+def _label(panel: Axes, title: str, **axes: str) -> None:
+    """Set the scales and labels of the axes, and the title."""
+    panel.set(**axes)
+    panel.set_title(title, fontsize=10)
+
+
+def _draw_line(panel: Axes, rows: Sequence[ConstantsRow], name: str, *, label: str, k: int) -> None:
     xy = sorted((row.step, row.constants[name]) for row in rows)
     panel.plot(*zip(*xy, strict=True), color=COLOURS[k], label=label, linewidth=1.4)
 
 
-def _marks(panel: Axes, rows: Sequence[NetworkStep], name: str, *, label: str, k: int) -> None:
+def _draw_marks(panel: Axes, rows: Sequence[NetworkStep], name: str, *, label: str, k: int) -> None:
     xy = [(row.fourier, row.constants[name]) for row in rows if name in row.constants]
     if xy:
         x, y = zip(*xy, strict=True)
@@ -59,23 +62,21 @@ def four_layers_figure(result: HigherOrder) -> Figure:
     figure, axes = panels(len(result.direct_four))
     for panel, (name, found) in zip(axes, result.direct_four.items(), strict=True):
         for k in range(1, 5):
-            _line(panel, found.rows, f"c{k}", label=f"layer {k}", k=k - 1)
+            _draw_line(panel, found.rows, f"c{k}", label=f"layer {k}", k=k - 1)
             panel.axhline(1.0 / (5 - k), color=COLOURS[k - 1], linewidth=0.8, linestyle=":")
             trained = result.networks.get(f"four layers, {name}")
             if trained is not None:
-                _marks(panel, trained.by_step, f"c{k}", label="", k=k - 1)
-        panel.set_xscale("log")
+                _draw_marks(panel, trained.by_step, f"c{k}", label="", k=k - 1)
         panel.set_ylim(0.0, 1.1)
-        panel.set_xlabel("Δt / Fourier step")
-        panel.set_ylabel("flux constant of a layer")
-        panel.set_title(f"{name} residual (dotted: RK4; marks: trained)", fontsize=10)
-        _say_outside(panel)
+        title = f"{name} residual (dotted: RK4; marks: trained)"
+        _label(panel, title, xscale="log", xlabel="Δt / Fourier step", ylabel="flux constant of a layer")
+        _count_outside(panel)
     axes[0].legend(fontsize=7, loc="lower left")
     return figure
 
 
-def _say_outside(panel: Axes) -> None:
-    """Marks that the frame leaves out are counted: what a network does not determine can be anywhere."""
+def _count_outside(panel: Axes) -> None:
+    """Write how many marks lie outside the axes: constants that a network does not determine can have any value."""
     low, high = panel.get_ylim()
     marks = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "None"] or [[]])
     outside = int(((marks < low) | (marks > high)).sum())
@@ -94,13 +95,16 @@ def residuals_figure(result: HigherOrder) -> Figure:
         for k, (key, label) in enumerate({"network": "network", **SCHEMES}.items()):
             y = [getattr(row, key) for row in rows]
             panel.plot(x, y, f"{MARKERS[k]}-", color=COLOURS[k], label=label, markersize=4)
-        panel.set_xscale("log")
-        panel.set_yscale("log")
+        _label(
+            panel,
+            f"{name} network",
+            xscale="log",
+            yscale="log",
+            xlabel="Δt / Fourier step",
+            ylabel="mean |residual|, θ = ½",
+        )
         panel.set_xticks(x, [f"{step:g}" for step in x])
         panel.set_xticks([], minor=True)
-        panel.set_xlabel("Δt / Fourier step")
-        panel.set_ylabel("mean |residual|, θ = ½")
-        panel.set_title(f"{name} network", fontsize=10)
     axes[0].legend(fontsize=8)
     return figure
 
@@ -116,10 +120,8 @@ def symbolic_figure(result: Symbolic) -> Figure:
         if isinstance(front.chosen, int):
             panel.plot(x[front.chosen], y[front.chosen], "o", color=COLOURS[1], markersize=9, label="chosen")
             panel.legend(fontsize=8)
-        panel.set_yscale("log")
-        panel.set_xlabel("complexity")
-        panel.set_ylabel("relative error")
-        panel.set_title(f"{'f_agg' if front.kind == 'message' else 'f_up'} ({name})", fontsize=10)
+        title = f"{'f_agg' if front.kind == 'message' else 'f_up'} ({name})"
+        _label(panel, title, yscale="log", xlabel="complexity", ylabel="relative error")
     panel = axes[-1]
     for k, engine in enumerate(result.engines):
         own = enumerate(row for row in result.rows if row.engine == engine)
@@ -130,11 +132,8 @@ def symbolic_figure(result: Symbolic) -> Figure:
         for marker, key, label in ((MARKERS[0], "network_loss", "network"), (MARKERS[1], "formula_loss", "formula")):
             x, y = [place for place, _ in rows], [max(getattr(row, key) or 0.0, 1e-17) for _, row in rows]
             panel.plot(x, y, marker, color=COLOURS[2 * k + (key != "network_loss")], label=f"{label}, {engine}")
-    panel.set_yscale("log")
-    panel.set_xlabel("network (seeds, then other α)")
-    panel.set_ylabel("loss on fresh problems")
-    found = sum(row.recovered for row in result.rows)
-    panel.set_title(f"{found} of {len(result.rows)} recovered", fontsize=10)
+    title = f"{sum(row.recovered for row in result.rows)} of {len(result.rows)} recovered"
+    _label(panel, title, yscale="log", xlabel="network (seeds, then other α)", ylabel="loss on fresh problems")
     if panel.lines:
         panel.legend(fontsize=8)
     return figure
@@ -156,10 +155,10 @@ def pinn_figure(result: Symbolic) -> Figure:
                 )
             if name == "c1":
                 panel.plot(steps, [row.alone for row in rows], ":", color=COLOURS[k], linewidth=1)
-        panel.set_xscale("log")
-        panel.set_xlabel("Δt (mean cell volume 1)")
-        panel.set_ylabel("relative to the first-order scheme")
-        panel.set_title(title + (" (dotted: 1/(1 + 2θαΔt))" if name == "c1" else ""), fontsize=10)
+        title += " (dotted: 1/(1 + 2θαΔt))" if name == "c1" else ""
+        _label(
+            panel, title, xscale="log", xlabel="Δt (mean cell volume 1)", ylabel="relative to the first-order scheme"
+        )
     axes[0].legend(fontsize=7)
     return figure
 
@@ -186,22 +185,21 @@ def rates_figure(result: Rates) -> Figure:
     for panel in (counts, explained):
         panel.set_yticks(range(len(names)), names)
         panel.set_ylim(len(names) - 0.5, -0.5)
-    counts.set_xlabel("seeds")
-    counts.set_title("verdicts", fontsize=10)
+    _label(counts, "verdicts", xlabel="seeds")
     counts.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, frameon=False)
-    explained.set_xlabel("least part of the network's step that is explained")
-    explained.set_title("a mark per seed" if explained.lines else "not recorded by these runs", fontsize=10)
+    title = "a mark per seed" if explained.lines else "not recorded by these runs"
+    _label(explained, title, xlabel="least part of the network's step that is explained")
     return figure
 
 
 def rates_table(result: Rates) -> Table:
     """A row per recipe: what it expects, how many seeds ended in which verdict, and what they share."""
-    rows = tuple(_rates_row(name, found) for name, found in result.recipes.items())
+    rows = tuple(_format_tally(name, found) for name, found in result.recipes.items())
     columns = ("recipe", "expects", *OUTCOMES, "as expected", "explained, median [quartiles]", "seconds, median")
     return Table("Verdicts over the seeds of every recipe", columns, rows)
 
 
-def _rates_row(name: str, found: Tally) -> tuple[str, ...]:
+def _format_tally(name: str, found: Tally) -> tuple[str, ...]:
     explained = found.medians.get("explained")
     told = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
     counts = (str(found.verdicts.get(verdict, 0)) for verdict in OUTCOMES)
@@ -215,22 +213,12 @@ COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", 
 def controls_table(result: Controls) -> Table:
     """A row per decoy; numbers of formulas are shown with four digits."""
     return Table(
-        "Laws and networks that must not be recovered as the scheme", COLUMNS, tuple(map(_control_row, result.rows))
+        "Laws and networks that must not be recovered as the scheme", COLUMNS, tuple(map(_format_control, result.rows))
     )
 
 
-def _control_row(row: ControlRow) -> tuple[str, ...]:
+def _format_control(row: ControlRow) -> tuple[str, ...]:
     explained = "—" if row.explained is None else f"{row.explained:.2%}"
     told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
-    allowed = " or ".join(row.allowed)
-    formula = round_decimals(told, 4) if told else "—"
-    return (
-        row.name,
-        row.what,
-        row.verdict,
-        explained,
-        formula,
-        allowed,
-        row.outcome,
-        f"{row.seconds:.0f}",
-    )
+    allowed, formula = " or ".join(row.allowed), round_decimals(told, 4) if told else "—"
+    return (row.name, row.what, row.verdict, explained, formula, allowed, row.outcome, f"{row.seconds:.0f}")

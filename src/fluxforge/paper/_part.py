@@ -1,0 +1,242 @@
+"""A part of the paper: its study, figures and texts, and its run in a folder of its own.
+
+A part that is finished in the folder with the same inputs is skipped.
+"""
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, runtime_checkable
+
+from matplotlib.figure import Figure
+from msgspec import Struct, toml
+
+from fluxforge import recipe
+from fluxforge._files import hold_folder, read_document, write_document
+from fluxforge._machine import environment
+from fluxforge.errors import DocumentError, StorageError
+from fluxforge.mesh._picture import save_figure
+from fluxforge.paper.studies._records import Claim, StudyConfig, read_result, to_document
+from fluxforge.report._tables import Table
+from fluxforge.run._durable import digest_files, explain_failure, find_altered, read_digests, remove_strays
+from fluxforge.run._folder import lock_folder
+from fluxforge.run._progress import Progress, Warn
+from fluxforge.run._record import Document
+
+# The format version of the documents of parts.
+VERSION = 1
+# Entries of the environment that do not change a result.
+NOT_INPUTS = frozenset({"platform", "system"})
+# The record of a part's files, and the lock of the process that runs the part.
+OUTPUTS, LOCK = "outputs.json", "part.lock"
+# Seconds. Temporary files beside the parts are removed at this age only: other parts may be written there now.
+AN_HOUR = 3600.0
+
+
+@runtime_checkable
+class Module(Protocol):
+    """The module of a study."""
+
+    @property
+    def Config(self) -> Callable[..., StudyConfig]:
+        """The class of its options."""
+
+    @property
+    def Result(self) -> type[Struct]:
+        """The record that a run returns."""
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """Run it: (config, folder, tell, warn) → a Result."""
+
+    @property
+    def judge(self) -> Callable[[Any], list[Claim]]:
+        """Judge the paper's claims by a Result."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of a part: the function that draws a Result, its caption, and the document's keys with its numbers."""
+
+    draw: Callable[[Any], Figure]
+    caption: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One study with its description, figures and table.
+
+    `recipes` it trains with, at the part's preset unless `recipe_preset` names another, and `after`, the parts whose
+    results it uses, are inputs. `version` is increased when the same inputs give other numbers.
+    """
+
+    module: Module
+    section: str
+    summary: str
+    methods: str
+    figures: Mapping[str, Drawn]
+    recipes: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    version: int = 1
+    recipe_preset: str | None = None
+    table: Callable[[Any], Table] | None = None
+
+    def read(self, document: Document) -> Struct:
+        """The result of a document; raises DocumentError if a field is missing or of another type."""
+        return read_result(document, self.module.Result)
+
+    def judge(self, document: Document) -> list[Claim]:
+        """The claims of a document, judged anew."""
+        return self.module.judge(self.read(document))
+
+
+class FigureText(Struct, frozen=True, forbid_unknown_fields=True):
+    """The caption of a figure, and the keys of the document with its numbers."""
+
+    caption: str
+    keys: tuple[str, ...]
+
+
+class PartText(Struct, frozen=True, forbid_unknown_fields=True):
+    """What parts.toml says of a part; see `Part`."""
+
+    section: str
+    summary: str
+    methods: str
+    figures: dict[str, FigureText] = {}
+    recipes: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    version: int = 1
+    recipe_preset: str | None = None
+
+
+# By the name of the part, in the paper's order.
+PART_TEXTS = toml.decode(files("fluxforge.paper").joinpath("parts.toml").read_bytes(), type=dict[str, PartText])
+
+
+def run_part(
+    name: str, part: Part, config: StudyConfig, folder: Path | None, *, again: bool, tell: Progress, warn: Warn
+) -> Document:
+    """Run a part, or read its document if it is finished in the folder with these inputs, unless `again` is set.
+
+    Raises InputError if another process runs it in the same folder.
+    """
+    if folder is None:
+        with TemporaryDirectory() as scratch:
+            return _measure(name, part, config, Path(scratch) / name, digest_inputs(part, config, None), tell, warn)
+    with _hold_folder(folder, name) as own:
+        inputs = digest_inputs(part, config, folder)
+        done = None if again else _read_document(folder, name)
+        if done is not None and done.get("inputs") == inputs:
+            _check_outputs(part, done, own, warn)
+            return done
+        document = _measure(name, part, config, own, inputs, tell, warn)
+        with explain_failure(own):
+            (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
+        write_document(own / f"{name}.json", name, VERSION, document)
+        _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, document, own)])
+    return document
+
+
+def digest_inputs(part: Part, config: StudyConfig, folder: Path | None) -> str:
+    """The first 16 characters of the SHA-256 of everything that the result of a part depends on.
+
+    That is the part's version, its options, fingerprints of its recipes, versions of libraries, and the digests of
+    the inputs of the parts in the folder whose results it uses.
+    """
+    preset = part.recipe_preset or config.preset
+    used = {name: _read_document(folder, name) for name in part.after}
+    inputs = {
+        "version": part.version,
+        "config": dataclasses.asdict(config),
+        "recipes": {name: recipe.fingerprint(recipe.load(name, preset=preset)) for name in part.recipes},
+        "libraries": {name: value for name, value in environment().items() if name not in NOT_INPUTS},
+        "after": {name: None if document is None else document.get("inputs") for name, document in used.items()},
+    }
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=list).encode()).hexdigest()[:16]
+
+
+def _measure(
+    name: str, part: Part, config: StudyConfig, own: Path, inputs: str, tell: Progress, warn: Warn
+) -> Document:
+    """Run the study and judge its claims; the document begins with the same two fields as when it is read."""
+    start = time.perf_counter()
+    result = part.module.run(config, own, tell, warn)
+    content = to_document(result, part.module.judge(result))
+    head = {"format": f"fluxforge-{name}", "format_version": VERSION}
+    took = round(time.perf_counter() - start, 1)
+    return {**head, **content, "preset": config.preset, "inputs": inputs, "took_s": took}
+
+
+def _read_document(folder: Path | None, name: str) -> Document | None:
+    """The document of a part in the folder; None if there is none, or it is damaged or of a newer version."""
+    if folder is None or not (path := folder / name / f"{name}.json").exists():
+        return None
+    try:
+        return read_document(path, name, VERSION)
+    except DocumentError as error:
+        if isinstance(error.__cause__, OSError):
+            raise StorageError(str(error)) from error
+        return None
+
+
+@contextmanager
+def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Create and lock the part's own folder, and remove temporary files of killed processes."""
+    own = folder / name
+    with explain_failure(own):
+        own.mkdir(parents=True, exist_ok=True)
+    with lock_folder(own, LOCK), hold_folder(own):
+        remove_strays(own)
+        remove_strays(folder, seconds=AN_HOUR)
+        yield own
+
+
+def _record_outputs(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
+    """Record the digests of files; `others` keep the digest given, so that a changed file stays a changed one."""
+    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digest_files(own, paths), **(others or {})}})
+
+
+def _check_outputs(part: Part, document: Document, own: Path, warn: Warn) -> None:
+    """Compare the files of a finished part with their record; draw missing figures, warn of what is changed."""
+    recorded = (own / OUTPUTS).exists()
+    outputs = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
+    record = read_digests(outputs.get("files"), own / OUTPUTS)
+    changed = find_altered(own, record).changed
+    for name in changed:
+        remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
+        warn(f"{own / name}: has changed since the part was run (its SHA-256 differs); {remedy}")
+    missing = [path for path in _figure_paths(part, own) if not path.exists()]
+    if recorded and not missing:
+        return
+    _draw_figures(part, document, own, missing)
+    for path in missing:
+        warn(f"{path}: was missing and is drawn again")
+    # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
+    _record_outputs(
+        own, [own / f"{own.name}.json", *_figure_paths(part, own)], {name: record[name] for name in changed}
+    )
+
+
+def _figure_paths(part: Part, folder: Path) -> list[Path]:
+    return [folder / f"{title}.{suffix}" for title in part.figures for suffix in ("png", "svg")]
+
+
+def _draw_figures(part: Part, document: Document, folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
+    """Draw the part's figures, all or those wanted; return their paths."""
+    paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
+    result = part.read(document)
+    for title, drawn in part.figures.items():
+        if own := [path for path in paths if path.stem == title]:
+            figure = drawn.draw(result)
+            for path in own:
+                save_figure(figure, path)
+    return paths
