@@ -1,7 +1,13 @@
 """What importing the package must not do."""
 
+import ast
 import subprocess
 import sys
+from collections.abc import Container
+from functools import cache
+from pathlib import Path
+
+import fluxforge
 
 # Private, but the only place that says whether a device was opened; a change of JAX would fail the assertion below.
 PROGRAM = """
@@ -23,3 +29,29 @@ def test_no_module_opens_a_device_when_it_is_imported() -> None:
     before, after = map(int, found.stdout.split())
     assert before == 0
     assert after > 0
+
+
+def imports_of(module: str, path: Path, modules: Container[str]) -> set[str]:
+    """The modules of the package that a file imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            found |= {name if name in modules else node.module for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return {each for each in found if each in modules and each != module}
+
+
+def test_no_chain_of_imports_is_longer_than_25_files() -> None:
+    root = Path(fluxforge.__file__).parent
+    paths = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    needed = {name: imports_of(name, path, modules) for name, path in modules.items()}
+
+    @cache
+    def chain(name: str) -> tuple[str, ...]:
+        return (name, *max((chain(each) for each in needed[name]), key=len, default=()))
+
+    longest = max(map(chain, modules), key=len)
+    assert len(longest) <= 25, " → ".join(longest)
