@@ -14,6 +14,7 @@ from fluxforge.expression import evaluate, parse
 from fluxforge.limiter import FAMILIES, ClosedForm, Fit, jiang_shu_errors
 from fluxforge.limiter._distil import measure_on_refits
 from fluxforge.limiter._rows import HORIZONS, TEST, held_out_ratios
+from fluxforge.pipeline import _limiter
 from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, explain_verdict, formula_phi
 from fluxforge.run import RunFolder
 from fluxforge.run.limiter import LimiterRow
@@ -94,8 +95,12 @@ def test_one_profile_again_and_again_is_told_from_fresh_profiles(profiles: str, 
 
 
 @pytest.mark.slow
-def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(tmp_path: Path) -> None:
-    """The decoy, in a run from the recipe to the verdict."""
+def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decoy, in a run from the recipe to the verdict; with fewer profiles, since they are not optimised here."""
+    for rows in ("TEST_ROWS", "REFIT_ROWS", "NETWORK_ROWS"):
+        monkeypatch.setattr(_limiter, rows, 192)
     changes = {"data.profiles": "single", "training.steps": 120, "search.evaluations": 480, "seeds": 1}
     with RunFolder.create(tmp_path / "run", description={}, warn=print) as folder:
         result = discover_limiter(recipe.override(recipe.load("limiter"), changes), folder, lambda *_: None).result

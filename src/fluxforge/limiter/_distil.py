@@ -36,8 +36,6 @@ from fluxforge.run._folder import RunFolder
 
 # The digits after the point to which constants are rounded.
 DIGITS = 3
-# Rows on which a refitted form is compared with fresh profiles: the standard error after 2,048 steps is then 0.017.
-REFIT_ROWS = 4096
 # The grid on which φ is compared with the network: r/(1 + r) and c.
 _POINTS = (64, 10)
 # Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
@@ -207,7 +205,7 @@ def draw_refits(spec: recipe.Recipe, offset: int) -> Draw:
     return draw
 
 
-def measure_on_refits(phi: Phi, spec: recipe.Recipe, *, rows: int = REFIT_ROWS) -> dict[int, Ratio]:
+def measure_on_refits(phi: Phi, spec: recipe.Recipe, *, rows: int) -> dict[int, Ratio]:
     """Errors over CFL-superbee's by the number of steps, on `rows` rows or more drawn as for the refit."""
     assert isinstance(spec.data, recipe.Rows)
     draw, batches = draw_refits(spec, REFIT), -(-rows // spec.data.refit)
