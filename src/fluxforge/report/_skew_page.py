@@ -50,7 +50,7 @@ def trade_off_figure(result: SkewResult) -> Figure:
         for k, law in enumerate(result.laws):
             own = _mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
             at = own / scales[field][1]
-            error = _mean([row.error_ratio for row in law.families])
+            error = _mean([each.error_ratio for row in law.families for each in row.kinds or (row,)])
             panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=9, ls="", mec="k")
             panel.annotate(
                 law.name,

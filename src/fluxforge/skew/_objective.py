@@ -58,6 +58,7 @@ class SteadyProblem:
         self.source = np.stack([-cell_means(mesh, each.laplacian(middles)) for each in fields], axis=1)
         self.walls = np.stack([each.value(self.graph.centre[self.graph.interior :]) for each in fields], axis=1)
         self.exact = np.stack([each.value(self.graph.x) for each in fields], axis=1)
+        self.kinds = np.array([each.kind for each in fields])
 
     def errors(self, constants: Constants) -> np.ndarray:
         """L2 error of each problem with a choice of ψ, the cells weighted by volume."""
@@ -94,7 +95,8 @@ class Spectrum:
 class Scores:
     """Error and longest stable step over those of the corrected flux, by family; the least coercivity.
 
-    An error is the geometric mean over the problems and meshes of a family, a step the least over its meshes.
+    An error is the geometric mean over the problems of one kind and the meshes of a family, under the name of both
+    (`squares, waves`); a step is the least over the meshes of a family.
     """
 
     error: Mapping[str, float]
@@ -103,7 +105,7 @@ class Scores:
 
     @property
     def mean_error(self) -> float:
-        """The geometric mean over the families."""
+        """The geometric mean over the families and both kinds of problems."""
         return float(np.exp(np.mean(np.log(list(self.error.values())))))
 
     @property
@@ -111,6 +113,13 @@ class Scores:
         """The geometric mean over the families; 0 where a scheme is unstable at every step."""
         steps = np.array(list(self.step.values()))
         return float(np.exp(np.mean(np.log(steps)))) if (steps > 0).all() else 0.0
+
+
+def _mean_ratios(constants: Constants, cases: Sequence[SteadyProblem]) -> dict[str, float]:
+    """By kind of problems, the geometric mean over problems and meshes of the error over the corrected flux's."""
+    logs = np.concatenate([np.log(each.errors(constants) / each.corrected) for each in cases])
+    kinds = np.concatenate([each.kinds for each in cases])
+    return {str(kind): float(np.exp(np.mean(logs[kinds == kind]))) for kind in np.unique(kinds)}
 
 
 class Judge:
@@ -146,10 +155,11 @@ class Judge:
 
     def __call__(self, constants: Constants) -> Scores:
         """The scores of a choice."""
-        ratios = {
-            f: [np.log(each.errors(constants) / each.corrected) for each in many] for f, many in self.cases.items()
+        error = {
+            f"{family}, {kind}": ratio
+            for family, cases in self.cases.items()
+            for kind, ratio in _mean_ratios(constants, cases).items()
         }
-        error = {family: float(np.exp(np.mean(found))) for family, found in ratios.items()}
         step = {f: min(each.step(constants) / each.corrected for each in many) for f, many in self.spectra.items()}
         return Scores(error, step, min(self.coercivities(constants)))
 
