@@ -323,7 +323,8 @@ def _findings(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
         below = [row.family for row in law.families if row.error_ratio + 2.0 * row.ratio_error <= 0.9]
         name = f"chosen for {law.name}" if law.name in OBJECTIVES else law.name
         lines.append(
-            f"{name}: 10 % or more below corrected for both kinds of problems on {', '.join(below) or 'no family'}; the range of "
-            f"the walls is left on {law.violated} of {law.meshes} stretched meshes (corrected: {corrected.violated})"
+            f"{name}: 10 % or more below corrected for both kinds of problems on {', '.join(below) or 'no family'}; "
+            f"the range of the walls is left on {law.violated} of {law.meshes} stretched meshes "
+            f"(corrected: {corrected.violated})"
         )
     return tuple(lines)
