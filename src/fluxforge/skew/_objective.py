@@ -21,7 +21,7 @@ from fluxforge.skew._flux import (
 )
 from fluxforge.skew._problems import SCALAR, Conductivity, Field, Stretched, random_meshes
 
-RANDOM = ("jittered", "irregular", "quadrilaterals")
+RANDOM = ("jittered", "regular", "irregular", "quadrilaterals")
 """The families of which several meshes are taken, since single ones scatter."""
 ASPECT = 30.0
 """The largest aspect ratio of the random meshes."""
@@ -139,8 +139,8 @@ class Judge:
         fields = {k: conductivity.problems((seed, k), problems) for k in seeds}
         whole = {seeds[0]: tuple(each for own in fields.values() for each in own)}
         chosen = {family: fields if family in RANDOM else whole for family in conductivity.families}
-        # Eigenvalues cost the cube of the cells, and the longest step hardly depends on their number.
-        small = max(4, 2 * n // 3)
+        # Eigenvalues cost the cube of the cells, and the longest step and coercivity hardly depend on their number.
+        small, smallest = min(8, max(4, 2 * n // 3)), min(6, max(4, n // 2))
         self.cases = {
             f: [SteadyProblem(conductivity.mesh(f, n, k), own, conductivity) for k, own in many.items()]
             for f, many in chosen.items()
@@ -150,7 +150,7 @@ class Judge:
         }
         self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
             (each, FluxOperator(each.graph, conductivity.on_random_meshes))
-            for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
+            for each in random_meshes(stretched, smallest, seed, ASPECT)
         )
 
     def __call__(self, constants: Constants) -> Scores:
