@@ -55,15 +55,16 @@ def trade_off_figure(result: SkewResult) -> Figure:
             panel.annotate(
                 law.name,
                 (at, error),
-                xytext=(9, 7),
+                # In turn above and below: choices lie close together.
+                xytext=(9, -14 if k % 2 else 7),
                 textcoords="offset points",
                 fontsize=9,
                 bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8},
             )
         panel.set(xlabel=f"{label} (more is better)", ylabel="mean error / corrected's (less is better)")
-        panel.set_ylim(0.5, 1.4)
-    axes[0].set_xlim(0.8, 1.25)
-    axes[1].set_xlim(left=-0.3)
+        panel.set_ylim(0.8, 1.2)
+    axes[0].set_xlim(0.85, 1.15)
+    axes[1].set_xlim(0.2, 1.3)
     axes[0].legend(fontsize=8, loc="upper right")
     return figure
 
