@@ -80,6 +80,7 @@ def upwind(rng: np.random.Generator, graph: DualGraph) -> Case:
     return case._replace(wanted=-graph.A[graph.slot_face] * carried)
 
 
+@pytest.mark.slow
 def test_upwinding_is_learned_with_a_n_and_not_without() -> None:
     shown, unseen = ([upwind(*each) for each in meshes(seeds)] for seeds in (range(5), range(5, 8)))
     with_it, without = (

@@ -12,7 +12,9 @@ from fluxforge import recipe
 from fluxforge.certify.limiter import limiter_region
 from fluxforge.expression import evaluate, parse
 from fluxforge.limiter import FAMILIES, ClosedForm, Fit, jiang_shu_errors
-from fluxforge.pipeline._limiter import Judged, discover_limiter, explain_verdict, formula_phi
+from fluxforge.limiter._distil import measure_on_refits
+from fluxforge.limiter._rows import HORIZONS, TEST, held_out_ratios
+from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, explain_verdict, formula_phi
 from fluxforge.run import RunFolder
 from fluxforge.run.limiter import LimiterRow
 from fluxforge.scheme.limiters import LIMITERS, C, Q, R
@@ -23,12 +25,14 @@ VAN_LEER = "(r + abs(r))/(1 + abs(r))"
 region = cache(limiter_region)  # a proof by intervals, of a second or more; several tests are about one formula
 
 
-def judge(phi: str | sp.Expr, fresh: dict[str, float]) -> Judged:
+def judge(phi: str | sp.Expr, fresh: dict[str, float], refit: dict[str, float] | None = None) -> Judged:
     formula = parse(phi, ("r", "c")) if isinstance(phi, str) else phi
     row = LimiterRow(
         name="mine",
         fresh=dict(fresh),
         fresh_error=dict.fromkeys(fresh, 0.01),
+        refit=fresh if refit is None else refit,
+        refit_error=dict.fromkeys(fresh, 0.01),
         worst=max(fresh.values()),
         jiang_shu={},
     )
@@ -69,16 +73,35 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
     assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
 
 
+@pytest.mark.parametrize("own", [0.6, 1.05, float("nan")])
+def test_a_refit_on_profiles_unlike_the_fresh_ones_is_refused_whatever_its_errors(own: float) -> None:
+    """0.7 differs from these by more than four standard errors, which are 0.01 each."""
+    found = judge(VAN_LEER, BETTER, BETTER | {"128": own})
+    verdict, reasons = explain_verdict([found], found)
+    assert verdict == "refused"
+    assert ["drawn as for the refit" in reason for reason in reasons if reason.startswith("NO")] == [True]
+    assert explain_verdict([near := judge(VAN_LEER, BETTER, BETTER | {"128": 0.73})], near)[0] == "approximation"
+
+
+@pytest.mark.parametrize(("profiles", "alike"), [("random", True), ("single", False)])
+def test_one_profile_again_and_again_is_told_from_fresh_profiles(profiles: str, alike: bool) -> None:
+    spec = recipe.override(recipe.load("limiter"), {"data.profiles": profiles})
+    phi = formula_phi(LIMITERS["discovered-ramp"].phi)
+    own = measure_on_refits(phi, spec, rows=96)
+    fresh = held_out_ratios(phi, seed=TEST, rows=96)
+    apart = [abs(own[n].value - fresh[n].value) / np.hypot(own[n].error, fresh[n].error) for n in HORIZONS]
+    assert (max(apart) <= APART) == alike
+
+
 @pytest.mark.slow
 def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(tmp_path: Path) -> None:
-    """The decoy, in a run from the recipe to the verdict; only the fresh profiles can tell."""
+    """The decoy, in a run from the recipe to the verdict."""
     changes = {"data.profiles": "single", "training.steps": 120, "search.evaluations": 480, "seeds": 1}
     with RunFolder.create(tmp_path / "run", description={}, warn=print) as folder:
         result = discover_limiter(recipe.override(recipe.load("limiter"), changes), folder, lambda *_: None).result
     assert result.verdict == "refused"
     refusals = [reason for reason in result.reasons if reason.startswith("NO")]
-    assert refusals
-    assert all("fresh profiles" in reason for reason in refusals)
+    assert any("drawn as for the refit" in reason for reason in refusals)
 
 
 @pytest.mark.parametrize("name", DISCOVERED)

@@ -110,7 +110,7 @@ def test_the_best_constants_are_at_least_as_good_as_ones(run: ff.pipeline.Run) -
     case = Case(dual(unseen_mesh(100, 0)), ff.equation("heat"), {"alpha": 1.0}, 0.5)
     T = initial_field(case.graph, "noise", 0)
     exact = case.resolve(T)
-    grid = [relative_error(case.weighted(network, [float(c)])(T), exact, T) for c in np.linspace(0.4, 1.2, 81)]  # type: ignore[arg-type]
+    grid = [relative_error(case.weigh_fluxes(network, [float(c)])(T), exact, T) for c in np.linspace(0.4, 1.2, 81)]  # type: ignore[arg-type]
     found = best_constants(network, case, T, exact)  # type: ignore[arg-type]
     assert found <= min(grid) * (1 + 1e-6)
     assert found < grid[60]

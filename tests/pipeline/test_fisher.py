@@ -77,6 +77,7 @@ def test_a_network_that_computes_fishers_scheme_is_recovered_with_its_parameters
     assert not any("heat" in text or "α" in text for text in (*(found.findings or ()), *found.reasons))
 
 
+@pytest.mark.slow
 def test_a_network_of_another_exponent_is_not_taken_for_fishers(tmp_path: Path) -> None:
     spec = spec_of(FISHER, tmp_path)
     found = explain(reacting(spec, 2), spec, tmp_path / "run")

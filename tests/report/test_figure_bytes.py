@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 DRAW = """
 import sys
 from pathlib import Path
@@ -36,6 +38,7 @@ def drawn(folder: Path, seed: str) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     first, second = (drawn(tmp_path / seed, seed) for seed in ("1", "2"))
     assert json.dumps(first, indent=1) == json.dumps(second, indent=1)

@@ -36,7 +36,8 @@ SEARCH = {
 }
 
 
-@pytest.mark.parametrize("kind", ["arms", pytest.param("search", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["arms", "search"])
 def test_a_killed_and_resumed_worker_gives_the_bits_of_discover(
     kind: str, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,8 +163,10 @@ def _constant(number: sp.Expr) -> Interval:
     """A number as a double, or the two doubles around it."""
     value = float(number)
     if number.is_Rational and np.isfinite(value):
-        return iv.point(value) if Fraction(value) == Fraction(int(number.p), int(number.q)) else iv.around(value)
-    return iv.point(value) if number.is_Float else iv.around(value)
+        return (
+            iv.point(value) if Fraction(value) == Fraction(int(number.p), int(number.q)) else iv.enclose_rounded(value)
+        )
+    return iv.point(value) if number.is_Float else iv.enclose_rounded(value)
 
 
 @cache

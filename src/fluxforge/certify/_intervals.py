@@ -30,7 +30,7 @@ def point(value: float | np.ndarray) -> Interval:
     return Interval(array, array)
 
 
-def around(value: float) -> Interval:
+def enclose_rounded(value: float) -> Interval:
     """The interval of a number that was rounded to the nearest double."""
     return Interval(np.array([np.nextafter(value, -np.inf)]), np.array([np.nextafter(value, np.inf)]))
 
@@ -167,7 +167,7 @@ def hyperbolic_tangent(a: Interval) -> Interval:
 
 def cosine(a: Interval) -> Interval:
     """The cosines, within [−1, 1]."""
-    return sine(add(a, around(math.pi / 2)))
+    return sine(add(a, enclose_rounded(math.pi / 2)))
 
 
 def sine(a: Interval) -> Interval:

@@ -102,7 +102,7 @@ class AbstractPrinter(abc.ABC):
         """The terms of a sum in order: whether each has a minus sign, and its text without it."""
 
     @abc.abstractmethod
-    def unsigned(self, expr: sp.Expr) -> Piece:
+    def print_unsigned(self, expr: sp.Expr) -> Piece:
         """A product, power or number as one quotient, without its sign."""
 
     @abc.abstractmethod
@@ -110,7 +110,7 @@ class AbstractPrinter(abc.ABC):
         """A square root."""
 
     @abc.abstractmethod
-    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+    def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
         """base**exponent, the exponent being positive and neither 1 nor 1/2."""
 
     @abc.abstractmethod
@@ -152,7 +152,7 @@ class AbstractPrinter(abc.ABC):
 
     def product(self, expr: sp.Expr) -> Piece:
         """A product with its sign."""
-        text, level = self.unsigned(expr)
+        text, level = self.print_unsigned(expr)
         return (f"-{text}", SUM) if is_negative(expr) else (text, level)
 
     def power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
@@ -161,7 +161,7 @@ class AbstractPrinter(abc.ABC):
             return self.piece(base)
         if exponent == sp.S.Half:
             return self.root(self.text(base)), ATOM
-        return self.raised(base, exponent)
+        return self.print_power(base, exponent)
 
     def _compared(self, expr: sp.Expr) -> tuple[str, str, str]:
         left, operator, right = order_sides(expr)
@@ -232,9 +232,9 @@ class _Formula(AbstractPrinter):
     def _unsigned_term(self, term: sp.Expr) -> str:
         if term.is_Number:
             return self.text(term).removeprefix("-")
-        return self.unsigned(term)[0] if term.is_Mul else self.text(term, PRODUCT)
+        return self.print_unsigned(term)[0] if term.is_Mul else self.text(term, PRODUCT)
 
-    def unsigned(self, expr: sp.Expr) -> Piece:
+    def print_unsigned(self, expr: sp.Expr) -> Piece:
         """`3*a*sqrt(b)/(2*c)*(d + e)`."""
         factors = sp.Mul.make_args(expr)
         size = abs(coefficient(expr))
@@ -267,7 +267,7 @@ class _Formula(AbstractPrinter):
     def root(self, text: str) -> str:
         return f"sqrt({text})"
 
-    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+    def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
         return f"{self.text(base, ATOM)}**{self.text(exponent, ATOM)}", POWER
 
     def compare(self, left: str, operator: str, right: str) -> str:

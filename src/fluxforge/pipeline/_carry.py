@@ -87,9 +87,9 @@ class Case:
 
     def step(self, network: FluxNetwork) -> FrozenFlux:
         """The network's step."""
-        return self.weighted(network, face_coefficients(network, self.graph, self.dt, parameters=self.parameters))
+        return self.weigh_fluxes(network, face_coefficients(network, self.graph, self.dt, parameters=self.parameters))
 
-    def weighted(self, network: FluxNetwork, coefficients: Sequence[SlotField | float]) -> FrozenFlux:
+    def weigh_fluxes(self, network: FluxNetwork, coefficients: Sequence[SlotField | float]) -> FrozenFlux:
         """The step of the network's integrator with other coefficients."""
         return freeze_flux(
             network.tableau,
@@ -103,7 +103,7 @@ class Case:
 
     def plain(self, network: FluxNetwork) -> FrozenFlux:
         """The step of the network's integrator itself."""
-        return self.weighted(network, [1.0] * len(network.weighted))
+        return self.weigh_fluxes(network, [1.0] * len(network.weighted))
 
     def formula(self, network: FluxNetwork, formulas: Sequence[sp.Expr]) -> FrozenFlux:
         """The step with a formula of the faces' numbers in place of each MLP."""
@@ -111,7 +111,7 @@ class Case:
         values = {symbol(name): numbers[name] for name in numbers}
         with np.errstate(all="ignore"):
             found = [np.broadcast_to(evaluate(each, values, np), self.graph.slot_mask.shape) for each in formulas]
-        return self.weighted(network, [np.where(self.graph.slot_mask, each, 0.0) for each in found])
+        return self.weigh_fluxes(network, [np.where(self.graph.slot_mask, each, 0.0) for each in found])
 
     def resolve(self, T: CellField) -> CellField:
         """The field after Δt, by many substeps of the classical Runge–Kutta method."""
@@ -167,7 +167,7 @@ def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellFi
     """The least error of fixed coefficients, one a stage, chosen for this very field."""
 
     def error(c: np.ndarray) -> float:
-        return relative_error(case.weighted(network, [float(each) for each in c])(T), exact, T)
+        return relative_error(case.weigh_fluxes(network, [float(each) for each in c])(T), exact, T)
 
     start = np.ones(len(network.weighted))
     found = minimize(error, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
@@ -208,7 +208,7 @@ def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Ca
         parameters[velocity] = Curl(f"{speed / np.pi:.17g}*sin(pi*x)*sin(pi*y)")
     own = Case(graph, case.equation, parameters, case.fourier)
     found = face_coefficients(network, graph, own.dt, parameters=parameters)
-    step = replace(own.weighted(network, found), reaction=None)
+    step = replace(own.weigh_fluxes(network, found), reaction=None)
     mass = graph.V * cell_capacity(case.equation, graph, parameters)
     return float(abs(mass @ (step(T) - T)) / (mass @ np.abs(T)))
 

@@ -1,5 +1,6 @@
 """A discovery of a limiter in a run folder: from a recipe to the formula, its scheme, certificate and report."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from fluxforge.certify.limiter import limiter_line, limiter_region
 from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
-from fluxforge.limiter._distil import ClosedForm, distil_limiter, sample_grid
+from fluxforge.limiter._distil import ClosedForm, distil_limiter, measure_on_refits, sample_grid
 from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_ratios
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
@@ -36,6 +37,8 @@ from fluxforge.scheme.limiters import C, Q, R, limited_space, limiter_of
 # and the verdict chance. A ratio counts as below 1 if it is so by this many standard errors.
 TEST_ROWS = 32_768
 STANDARD_ERRORS = 2.0
+# Profiles of the refit count as other ones than the fresh profiles if the ratios differ by this many standard errors.
+APART = 4.0
 # Those of the network, which nothing is decided by and whose steps take ten times as long.
 NETWORK_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
@@ -52,15 +55,32 @@ class Judged:
 
     @property
     def accepted(self) -> bool:
-        """Whether φ is proved to be within its bounds, φ(1) = 1, and better than CFL-superbee at every horizon."""
+        """Whether all conditions of `explain_verdict` hold."""
         proved = self.region.holds is True and self.region.second_order
-        return proved and all(_is_below_one(self.row, f"{steps}") for steps in HORIZONS)
+        return proved and _has_like_profiles(self.row) and all(_is_below_one(self.row, f"{n}") for n in HORIZONS)
 
 
 def _is_below_one(row: LimiterRow, steps: str) -> bool:
     """Whether the ratio after these steps is below 1 by more than chance; a ratio that is not a number is not."""
     value, error = row.fresh[steps], row.fresh_error.get(steps)
     return value is not None and error is not None and value + STANDARD_ERRORS * error < 1.0
+
+
+def _has_like_profiles(row: LimiterRow) -> bool:
+    """Whether the ratios on profiles of the refit and on fresh ones agree to within chance, at every horizon.
+
+    They are of one distribution unless the refit has seen something else, such as one wave again and again: its
+    constants are then tuned to that, whether they happen to do well on fresh profiles or not.
+    """
+    for steps in map(str, HORIZONS):
+        own, fresh, *errors = (
+            float("nan") if each.get(steps) is None else float(each[steps] or 0.0)
+            for each in (row.refit, row.fresh, row.refit_error, row.fresh_error)
+        )
+        # Not `>`: a ratio that is not a number agrees with nothing.
+        if not abs(fresh - own) <= APART * math.hypot(*errors):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -134,7 +154,16 @@ def measure_forms(
         phi = form.family.formula(form.refitted or ())
         region = limiter_region(phi)
         row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed)
-        row = structs.replace(row, formula=to_text(phi), continuous=form.family.continuous, in_region=region.holds)
+        with jax.enable_x64(True):
+            own = measure_on_refits(formula_phi(phi), spec)
+        row = structs.replace(
+            row,
+            formula=to_text(phi),
+            continuous=form.family.continuous,
+            in_region=region.holds,
+            refit={f"{steps}": ratio.value for steps, ratio in own.items()},
+            refit_error={f"{steps}": ratio.error for steps, ratio in own.items()},
+        )
         judged.append(Judged(form, phi, region, row))
     others = (
         measure_limiter(TEXTBOOK, cfl_superbee, spec.seed),
@@ -171,11 +200,14 @@ def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
 
 
 def explain_verdict(judged: Sequence[Judged], best: Judged) -> tuple[str, tuple[str, ...]]:
-    """`approximation` where a formula is within its bounds and better than CFL-superbee on fresh profiles."""
+    """`approximation` where a formula is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
+    profiles that are like these.
+    """
     checks: Mapping[str, bool] = {
         "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": best.region.holds is True,
         "φ(1) = 1": best.region.second_order,
         **{_describe_ratio(best.row, f"{steps}"): _is_below_one(best.row, f"{steps}") for steps in HORIZONS},
+        _describe_refit(best.row): _has_like_profiles(best.row),
     }
     reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
     return "approximation" if best.accepted else "refused", reasons
@@ -187,6 +219,11 @@ def _describe_ratio(row: LimiterRow, steps: str) -> str:
         f"error after {steps} steps on fresh profiles is {value:.3f} ± {error:.3f} of CFL-superbee's "
         f"(below 1 by {STANDARD_ERRORS:g} standard errors is required)"
     )
+
+
+def _describe_refit(row: LimiterRow) -> str:
+    found = ", ".join(f"{row.refit.get(n) or float('nan'):.3f} ± {row.refit_error.get(n) or 0:.3f}" for n in row.fresh)
+    return f"on profiles drawn as for the refit these ratios are {found}: the same to within {APART:g} standard errors"
 
 
 def _findings(best: Judged) -> tuple[str, ...]:

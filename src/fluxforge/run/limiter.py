@@ -24,7 +24,7 @@ class FamilyRow(Record, frozen=True, kw_only=True):
 class LimiterRow(Record, frozen=True, kw_only=True):
     """What was measured of a limiter: errors over CFL-superbee's on fresh profiles by the number of steps, and the mean
     |error| on Jiang's and Shu's wave by the Courant number. `worst` is the largest of the ratios, `fresh_error` their
-    standard errors over the profiles.
+    standard errors over the profiles; `refit` and `refit_error` are the same on profiles drawn as those of the refit.
     """
 
     name: str
@@ -32,6 +32,8 @@ class LimiterRow(Record, frozen=True, kw_only=True):
     continuous: bool | None = None
     fresh: dict[str, Number]
     fresh_error: dict[str, Number] = msgspec.field(default_factory=dict)
+    refit: dict[str, Number] = msgspec.field(default_factory=dict)
+    refit_error: dict[str, Number] = msgspec.field(default_factory=dict)
     worst: Number
     jiang_shu: dict[str, Number]
     in_region: bool | None = None

@@ -142,7 +142,7 @@ def limited_space(limiter: Limiter) -> Space:
         check_stages(limiter, tag)
         rear, front = (_difference(state, *ends) for ends in (("_B", "_P"), ("_N", "_F")))
         face = LimitedFace(equation, state, limiter, rear, front)
-        flux = face.reconstructed() if tag else face.corrected()
+        flux = face.reconstructed_flux() if tag else face.corrected_flux()
         return Prepared((), Message(-symbol("A") * (flux + face.diffusion()), Hop.LINE))
 
     return Space(
@@ -188,7 +188,7 @@ class LimitedFace:
         """As in the equation's two-point flux."""
         return diffusive_flux(self.equation, self.P, self.N, self.jump)
 
-    def corrected(self) -> sp.Expr:
+    def corrected_flux(self) -> sp.Expr:
         """Godunov's flux and a limited part of what makes it second order in space and time."""
         speed = self.speed()
         from_P, from_N = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
@@ -199,7 +199,7 @@ class LimitedFace:
         base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
         return base + sp.Abs(speed) * self.keep((1 - courant) * phi * self.jump / 2, from_P, from_N)
 
-    def reconstructed(self) -> sp.Expr:
+    def reconstructed_flux(self) -> sp.Expr:
         """Godunov's flux of the reconstructed values on either side of the face."""
         one, no = sp.S.One, sp.S.Zero
         left = self.P + self.keep(self._limit(self.rear, self.front, no) * self.jump / 2, one, no)

@@ -182,7 +182,7 @@ def _prepare_limited(
     around = slope_round(state, dimension, tag, Ghost.ZERO)
     if cut:
         around = _with_outflow(around, face.speed(), equation, state, tag)
-    flux = face.reconstructed() if tag else face.corrected()
+    flux = face.reconstructed_flux() if tag else face.corrected_flux()
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
 

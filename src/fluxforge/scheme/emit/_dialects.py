@@ -137,9 +137,9 @@ class _Infix(AbstractPrinter):
     def _signed(self, term: sp.Expr) -> tuple[bool, str]:
         if (constant := self.constant(term)) is not None:
             return constant[1] == SUM, constant[0].removeprefix("-")
-        return is_negative(term), self.unsigned(term)[0]
+        return is_negative(term), self.print_unsigned(term)[0]
 
-    def unsigned(self, expr: sp.Expr) -> Piece:
+    def print_unsigned(self, expr: sp.Expr) -> Piece:
         if not (expr.is_Mul or expr.is_Number or expr.is_Pow):
             return self.piece(expr)
         write = self.dialect.number
@@ -158,7 +158,7 @@ class _Infix(AbstractPrinter):
     def root(self, text: str) -> str:
         return f"{self.dialect.sqrt}({text})"
 
-    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+    def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
         whole = exponent.is_Float and float(exponent).is_integer()
         tidy = sp.Integer(int(exponent)) if whole else exponent
         return self.dialect.power(self.piece(base), exponent, self.text(tidy, ATOM))
@@ -285,9 +285,9 @@ class Latex(AbstractPrinter):
 
     def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
         """Short terms first."""
-        return [(is_negative(term), self.unsigned(term)[0]) for term in _order_terms(expr)]
+        return [(is_negative(term), self.print_unsigned(term)[0]) for term in _order_terms(expr)]
 
-    def unsigned(self, expr: sp.Expr) -> Piece:
+    def print_unsigned(self, expr: sp.Expr) -> Piece:
         """A fraction with its fields and sums behind it."""
         if not (expr.is_Mul or expr.is_Number or expr.is_Pow):
             return self.piece(expr)
@@ -320,7 +320,7 @@ class Latex(AbstractPrinter):
         """A square root."""
         return rf"\sqrt{{{text}}}"
 
-    def raised(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
+    def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
         """A power; its exponent on one line."""
         plain = (base.is_Symbol and not self.letters(base.name).raised) or base.is_Integer
         below = self.text(base) if plain else self.enclose(self.text(base))
