@@ -19,8 +19,8 @@ from fluxforge.skew._flux import (
 from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._problems import SCALAR, SINES, WAVES, Conductivity, Stretched, random_meshes
 
-# Far from the seeds of the search; drawn after the search, its margins and SIZES were settled with others. No choice may
-# be made with them: whoever changes the search for what they showed draws another one.
+# Far from the seeds of the search; drawn after the search, its margins and SIZES were settled with others. No choice
+# may be made with them: whoever changes the search for what they showed draws another one.
 _HELD_OUT = 380_889_514
 # Between the seeds of two meshes, and of the problems on them: runs with neighbouring seeds share none.
 _STRIDE = 10_007
