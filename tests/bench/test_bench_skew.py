@@ -38,7 +38,7 @@ def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(monkeypatch):
     monkeypatch.setattr("fluxforge.bench._skew.SIZES", {**SIZES, "quick": (6, 12)})
     monkeypatch.setattr("fluxforge.bench._skew.CONDUCTIVITY_SIZES", {"quick": (4,)})
     monkeypatch.setattr("fluxforge.bench._skew.RANGE_MESHES", {"quick": 2})
-    monkeypatch.setattr("fluxforge.bench._skew.BLEND_SIZES", {"quick": (6,)})
+    monkeypatch.setattr("fluxforge.bench._skew.BLEND_SIZES", {"quick": (12,)})
     measured = bench_skew(size="quick")
     by_name = {(each.family, each.scheme): each for each in measured.compared}
     for family in ("right", "jittered", "quadrilaterals"):

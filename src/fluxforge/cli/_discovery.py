@@ -237,7 +237,10 @@ def _show_skew(result: SkewResult) -> None:
     show(f"\nthe network's {errors}\n")
     if result.laws:
         show_pairs((law.name, f"ψ₁ = {law.formula}") for law in result.laws)
-        show("\nover those of the corrected flux on held-out meshes: error of steady problems, stable step; order\n")
+        show(
+            "\nover those of the corrected flux on held-out meshes: error of the worse kind of steady problems, "
+            "stable step; order\n"
+        )
         families = [row.family for row in result.laws[0].families]
         rows = [
             (

@@ -14,6 +14,7 @@ from fluxforge.run.result import from_document, to_document
 from fluxforge.run.skew import (
     FamilyRow,
     FamilyStage,
+    KindRow,
     LawRow,
     ScoredTrial,
     SearchStage,
@@ -25,7 +26,7 @@ from fluxforge.skew._choose import AbstractParts, SearchPart, Trial
 from fluxforge.skew._flux import CORRECTED, ChosenLaw, Constants, balances_of, law_text
 from fluxforge.skew._objective import Scores
 from fluxforge.skew._problems import CONDUCTIVITIES, SCALAR, Conductivity
-from fluxforge.skew._validate import HeldOut, least_coercivity, measure_extremes, score_family
+from fluxforge.skew._validate import FamilyScore, HeldOut, least_coercivity, measure_extremes, score_family
 
 _SEARCH, _VALIDATED = "skew-search", "skew-validated"
 
@@ -107,7 +108,22 @@ def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe)
     balances = {name: balances_of(own) for name, own in constants.items()}
     conductivity = CONDUCTIVITIES[spec.data.conductivity]
     scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
-    return FamilyStage(rows={name: FamilyRow(**vars(score)) for name, score in scores.items()})
+    return FamilyStage(rows={name: _family_row(score) for name, score in scores.items()})
+
+
+def _family_row(score: FamilyScore) -> FamilyRow:
+    worst = score.worst
+    return FamilyRow(
+        family=score.family,
+        cells=score.cells,
+        errors=score.errors,
+        order=score.order,
+        error_ratio=worst.error_ratio,
+        ratio_error=worst.ratio_error,
+        share_below=worst.share_below,
+        step_ratio=score.step_ratio,
+        kinds=tuple(KindRow(**vars(each)) for each in score.kinds),
+    )
 
 
 def _stretch(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:

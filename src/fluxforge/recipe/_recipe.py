@@ -166,8 +166,8 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
     - `law`: a formula of rise = (T_N − T_P)/δ, normal = ḡ·n, along = ḡ·d/δ, cosine, nu, contrast and flux, the exact
       one, in place of the flux, for decoys;
     - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square;
-    - `problems`: steady problems that the search solves on each of its meshes; three times as many others are solved on
-      each of the eight meshes per family and size on which its choices are validated;
+    - `problems`: steady problems that the search solves on each of its meshes, every other one zero at the walls;
+      three times as many others are solved on each of the eight meshes per family and size that validate its choices;
     - `conductivity`: that of these problems; `weighted-tensor` has a tensor in the angles of ψ too. Fluxes are those of
       k = 1.
     """
@@ -179,7 +179,7 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
     aspect: Annotated[float, Meta(ge=1, le=100)] = 5.0
     law: str | None = None
     noise: Noise = 0.0
-    problems: Annotated[int, Meta(ge=1, le=10_000)] = 64
+    problems: Annotated[int, Meta(ge=2, le=10_000)] = 64
     conductivity: Literal["scalar", "tensor", "weighted-tensor", "jump"] = "scalar"
 
 

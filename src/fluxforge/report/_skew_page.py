@@ -50,20 +50,21 @@ def trade_off_figure(result: SkewResult) -> Figure:
         for k, law in enumerate(result.laws):
             own = _mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
             at = own / scales[field][1]
-            error = _mean([row.error_ratio for row in law.families])
+            error = _mean([each.error_ratio for row in law.families for each in row.kinds or (row,)])
             panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=9, ls="", mec="k")
             panel.annotate(
                 law.name,
                 (at, error),
-                xytext=(9, 7),
+                # In turn above and below: choices lie close together.
+                xytext=(9, -14 if k % 2 else 7),
                 textcoords="offset points",
                 fontsize=9,
                 bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8},
             )
         panel.set(xlabel=f"{label} (more is better)", ylabel="mean error / corrected's (less is better)")
-        panel.set_ylim(0.5, 1.4)
-    axes[0].set_xlim(0.8, 1.25)
-    axes[1].set_xlim(left=-0.3)
+        panel.set_ylim(0.8, 1.2)
+    axes[0].set_xlim(0.85, 1.15)
+    axes[1].set_xlim(0.2, 1.3)
     axes[0].legend(fontsize=8, loc="upper right")
     return figure
 

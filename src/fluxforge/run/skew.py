@@ -14,12 +14,28 @@ class LimitRow(Record, frozen=True, kw_only=True):
     spread: float
 
 
+class KindRow(Record, frozen=True, kw_only=True):
+    """A flux on one family of meshes with problems of one kind (`waves`, or `sines`, which vanish at the walls).
+
+    L2 errors of held-out steady problems and their order; `error_ratio` is that over the corrected flux's on the same
+    meshes and problems, a geometric mean with its standard error `ratio_error`; `share_below` of the problems have a
+    smaller error than with the corrected flux.
+    """
+
+    kind: str
+    errors: tuple[float, ...]
+    order: float
+    error_ratio: float
+    ratio_error: float
+    share_below: float
+
+
 class FamilyRow(Record, frozen=True, kw_only=True):
     """A flux on one family of meshes: L2 errors of held-out steady problems, their order, and the longest stable step.
 
-    `error_ratio` and `step_ratio` are those over the corrected flux on the same meshes and problems: a geometric mean
-    with its standard error `ratio_error`, and the least; `share_below` of the problems have a smaller error than with
-    the corrected flux.
+    `errors` are root mean squares over both kinds of problems, `order` is the least of theirs; `error_ratio`,
+    `ratio_error` and `share_below` are those of the kind with the larger error ratio, and `kinds` has both.
+    `step_ratio` is the least over the meshes of the step over that of the corrected flux.
     """
 
     family: str
@@ -30,6 +46,7 @@ class FamilyRow(Record, frozen=True, kw_only=True):
     ratio_error: float
     share_below: float
     step_ratio: float
+    kinds: tuple[KindRow, ...] = ()
 
 
 class LawRow(Record, frozen=True, kw_only=True):

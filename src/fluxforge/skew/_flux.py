@@ -249,11 +249,6 @@ def to_damping(constants: Constants) -> Damping:
     return Damping(*(Fraction(round(value * 10**DIGITS), 10**DIGITS) for value in constants))
 
 
-def round_constants(constants: Constants) -> Constants:
-    """The constants with `DIGITS` digits."""
-    return Constants(*(round(value, DIGITS) for value in constants))
-
-
 def law_text(constants: Constants) -> str:
     """ψ as a formula of ν and cos θ."""
     c0, c1, c2 = _polynomial(constants)

@@ -21,7 +21,7 @@ from fluxforge.skew._flux import (
 )
 from fluxforge.skew._problems import SCALAR, Conductivity, Field, Stretched, random_meshes
 
-RANDOM = ("jittered", "irregular", "quadrilaterals")
+RANDOM = ("jittered", "regular", "irregular", "quadrilaterals")
 """The families of which several meshes are taken, since single ones scatter."""
 ASPECT = 30.0
 """The largest aspect ratio of the random meshes."""
@@ -58,6 +58,7 @@ class SteadyProblem:
         self.source = np.stack([-cell_means(mesh, each.laplacian(middles)) for each in fields], axis=1)
         self.walls = np.stack([each.value(self.graph.centre[self.graph.interior :]) for each in fields], axis=1)
         self.exact = np.stack([each.value(self.graph.x) for each in fields], axis=1)
+        self.kinds = np.array([each.kind for each in fields])
 
     def errors(self, constants: Constants) -> np.ndarray:
         """L2 error of each problem with a choice of ψ, the cells weighted by volume."""
@@ -94,7 +95,8 @@ class Spectrum:
 class Scores:
     """Error and longest stable step over those of the corrected flux, by family; the least coercivity.
 
-    An error is the geometric mean over the problems and meshes of a family, a step the least over its meshes.
+    An error is the geometric mean over the problems of one kind and the meshes of a family, under the name of both
+    (`squares, waves`); a step is the least over the meshes of a family.
     """
 
     error: Mapping[str, float]
@@ -103,7 +105,7 @@ class Scores:
 
     @property
     def mean_error(self) -> float:
-        """The geometric mean over the families."""
+        """The geometric mean over the families and both kinds of problems."""
         return float(np.exp(np.mean(np.log(list(self.error.values())))))
 
     @property
@@ -111,6 +113,13 @@ class Scores:
         """The geometric mean over the families; 0 where a scheme is unstable at every step."""
         steps = np.array(list(self.step.values()))
         return float(np.exp(np.mean(np.log(steps)))) if (steps > 0).all() else 0.0
+
+
+def _mean_ratios(constants: Constants, cases: Sequence[SteadyProblem]) -> dict[str, float]:
+    """By kind of problems, the geometric mean over problems and meshes of the error over the corrected flux's."""
+    logs = np.concatenate([np.log(each.errors(constants) / each.corrected) for each in cases])
+    kinds = np.concatenate([each.kinds for each in cases])
+    return {str(kind): float(np.exp(np.mean(logs[kinds == kind]))) for kind in np.unique(kinds)}
 
 
 class Judge:
@@ -130,8 +139,8 @@ class Judge:
         fields = {k: conductivity.problems((seed, k), problems) for k in seeds}
         whole = {seeds[0]: tuple(each for own in fields.values() for each in own)}
         chosen = {family: fields if family in RANDOM else whole for family in conductivity.families}
-        # Eigenvalues cost the cube of the cells, and the longest step hardly depends on their number.
-        small = max(4, 2 * n // 3)
+        # Eigenvalues cost the cube of the cells, and the longest step and coercivity hardly depend on their number.
+        small, smallest = min(8, max(4, 2 * n // 3)), min(6, max(4, n // 2))
         self.cases = {
             f: [SteadyProblem(conductivity.mesh(f, n, k), own, conductivity) for k, own in many.items()]
             for f, many in chosen.items()
@@ -141,15 +150,16 @@ class Judge:
         }
         self.stretched: tuple[tuple[Stretched, FluxOperator], ...] = tuple(
             (each, FluxOperator(each.graph, conductivity.on_random_meshes))
-            for each in random_meshes(stretched, max(4, n // 2), seed, ASPECT)
+            for each in random_meshes(stretched, smallest, seed, ASPECT)
         )
 
     def __call__(self, constants: Constants) -> Scores:
         """The scores of a choice."""
-        ratios = {
-            f: [np.log(each.errors(constants) / each.corrected) for each in many] for f, many in self.cases.items()
+        error = {
+            f"{family}, {kind}": ratio
+            for family, cases in self.cases.items()
+            for kind, ratio in _mean_ratios(constants, cases).items()
         }
-        error = {family: float(np.exp(np.mean(found))) for family, found in ratios.items()}
         step = {f: min(each.step(constants) / each.corrected for each in many) for f, many in self.spectra.items()}
         return Scores(error, step, min(self.coercivities(constants)))
 

@@ -26,6 +26,8 @@ KINDS = ("right", "jittered", "irregular", "quadrilaterals")
 """The kinds that random meshes are stretched from."""
 # Of the width of a square: further, and moved squares could be concave.
 _MOVED = 0.25
+WAVES, SINES = "waves", "sines"
+"""The kinds of steady problems: waves and harmonic functions, and sums of sines, which vanish at the walls."""
 _JUMP, _MAJOR, _ANGLE = 100.0, 10.0, 0.25 * np.pi
 Tensor = Float[np.ndarray, "2 2"]
 
@@ -92,11 +94,12 @@ def random_meshes(count: int, n: int, seed: int, most: float) -> tuple[Stretched
 
 @dataclass(frozen=True)
 class Field:
-    """A function of the plane, its gradient and its Laplacian at points."""
+    """A function of the plane, its gradient and its Laplacian at points; `kind` is that of the problem it solves."""
 
     value: Callable[[np.ndarray], np.ndarray]
     gradient: Callable[[np.ndarray], np.ndarray]
     laplacian: Callable[[np.ndarray], np.ndarray]
+    kind: str = WAVES
 
 
 def random_polynomial(rng: np.random.Generator, degree: int = 3) -> Field:
@@ -159,10 +162,51 @@ def random_wave(rng: np.random.Generator) -> Field:
     return Field(lambda x: parts(x)[0] * parts(x)[2], gradient, laplacian)
 
 
-def manufactured_problems(seed: int | tuple[int, ...], count: int) -> tuple[Field, ...]:
-    """Solutions of steady problems, T on all walls and −ΔT as the source: waves, and every third one harmonic."""
+def random_sines(rng: np.random.Generator, K: Tensor | None = None, *, even: bool = False) -> Field:
+    """All products sin(pπx) sin(qπy) with p and q up to 2 or 3, with normal factors; `even`: p is 2 or 4.
+
+    It vanishes on the walls of the unit square; `laplacian` is ∇·K∇T. Never one product alone: on squares, with means
+    of the source, the corrected flux is of order 4 for p = q, and no ratio to its error means anything.
+    """
+    K = np.eye(2) if K is None else K
+    upto = np.arange(1, int(rng.integers(3, 5)))
+    p, q = (np.pi * each.ravel() for each in np.meshgrid(np.array([2, 4]) if even else upto, upto))
+    c = rng.normal(size=p.size)
+
+    def parts(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        X, Y = x[..., :1] * p, x[..., 1:] * q
+        return np.sin(X), np.cos(X), np.sin(Y), np.cos(Y)
+
+    def value(x: np.ndarray) -> np.ndarray:
+        sin1, _, sin2, _ = parts(x)
+        return np.asarray((sin1 * sin2) @ c)
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        sin1, cos1, sin2, cos2 = parts(x)
+        return np.stack([(cos1 * sin2) @ (c * p), (sin1 * cos2) @ (c * q)], axis=-1)
+
+    def laplacian(x: np.ndarray) -> np.ndarray:
+        sin1, cos1, sin2, cos2 = parts(x)
+        straight = (sin1 * sin2) @ (c * (K[0, 0] * p**2 + K[1, 1] * q**2))
+        return np.asarray(2.0 * K[0, 1] * (cos1 * cos2) @ (c * p * q) - straight)
+
+    return Field(value, gradient, laplacian, SINES)
+
+
+def manufactured_problems(seed: int | tuple[int, ...], count: int, K: Tensor | None = None) -> tuple[Field, ...]:
+    """Solutions of steady problems, T on all walls and −∇·K∇T as the source, K being 1 by default.
+
+    Both kinds in turn: waves, every third of them a harmonic function, and sums of sines, which vanish at the walls.
+    """
     rng = np.random.default_rng(seed)
-    return tuple(random_harmonic(rng) if k % 3 == 2 else random_wave(rng) for k in range(count))
+
+    def draw(k: int) -> Field:
+        if k % 2:
+            return random_sines(rng, K)
+        field = random_harmonic(rng) if k % 6 == 4 else random_wave(rng)
+        return field if K is None else _map_field(field, K)
+
+    return tuple(draw(k) for k in range(count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +247,12 @@ class Conductivity:
         return Mesh(points, mesh.cells, mesh.boundary, origin=f"{mesh.origin}, a line of faces at x = 1/2")
 
     def problems(self, seed: int | tuple[int, ...], count: int) -> tuple[Field, ...]:
-        """Solutions T of steady problems; `laplacian` is ∇·K∇T."""
-        if self.right != 1.0:
-            rng = np.random.default_rng(seed)
-            return tuple(_broken_wave(rng, self.right) for _ in range(count))
-        fields = manufactured_problems(seed, count)
-        return fields if self.tensor is None else tuple(_map_field(each, self.tensor) for each in fields)
+        """Solutions T of steady problems, both kinds in turn; `laplacian` is ∇·K∇T."""
+        if self.right == 1.0:
+            return manufactured_problems(seed, count, self.tensor)
+        rng = np.random.default_rng(seed)
+        fields = (random_sines(rng, even=True) if k % 2 else random_wave(rng) for k in range(count))
+        return tuple(_break_field(each, self.right) for each in fields)
 
 
 def _map_field(field: Field, K: Tensor) -> Field:
@@ -222,9 +266,8 @@ def _map_field(field: Field, K: Tensor) -> Field:
     return Field(at(field.value), lambda x: at(field.gradient)(x) @ B, at(field.laplacian))
 
 
-def _broken_wave(rng: np.random.Generator, right: float) -> Field:
-    """T = w/k with w = U(x, y) − U(1 − x, y) of a wave U: w = 0 and k ∂T/∂x is continuous at x = ½; k ΔT = Δw."""
-    wave = random_wave(rng)
+def _break_field(field: Field, right: float) -> Field:
+    """T = w/k with w = U(x, y) − U(1 − x, y) of a field U: w = 0 and k ∂T/∂x is continuous at x = ½; k ΔT = Δw."""
 
     def odd(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
         return lambda x: function(x) - function(x * [-1.0, 1.0] + [1.0, 0.0])
@@ -233,10 +276,10 @@ def _broken_wave(rng: np.random.Generator, right: float) -> Field:
         return np.where(x[..., 0] < 0.5, 1.0, right)
 
     def gradient(x: np.ndarray) -> np.ndarray:
-        there = wave.gradient(x * [-1.0, 1.0] + [1.0, 0.0])
-        return (wave.gradient(x) - there * [-1.0, 1.0]) / k(x)[..., None]
+        there = field.gradient(x * [-1.0, 1.0] + [1.0, 0.0])
+        return (field.gradient(x) - there * [-1.0, 1.0]) / k(x)[..., None]
 
-    return Field(lambda x: odd(wave.value)(x) / k(x), gradient, odd(wave.laplacian))
+    return Field(lambda x: odd(field.value)(x) / k(x), gradient, odd(field.laplacian), field.kind)
 
 
 def _turned_tensor() -> Tensor:
