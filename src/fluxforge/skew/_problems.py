@@ -166,7 +166,7 @@ def random_sines(rng: np.random.Generator, K: Tensor | None = None, *, even: boo
     """All products sin(pπx) sin(qπy) with p and q up to 2 or 3, with normal factors; `even`: p is 2 or 4.
 
     It vanishes on the walls of the unit square; `laplacian` is ∇·K∇T. Never one product alone: on squares, with means
-    of the source, the corrected flux is of order 4 for p = q, and no ratio to its error means anything.
+    of the source, the corrected flux is exact for p = q, and no ratio to its error means anything.
     """
     K = np.eye(2) if K is None else K
     upto = np.arange(1, int(rng.integers(3, 5)))
