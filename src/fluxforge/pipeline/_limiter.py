@@ -74,11 +74,10 @@ def _has_like_profiles(row: LimiterRow) -> bool:
     They are of one distribution unless the refit has seen something else, such as one wave again and again: its
     constants are then tuned to that, whether they happen to do well on fresh profiles or not.
     """
+    measured = (row.fresh, row.refit, row.fresh_error, row.refit_error)
     for steps in map(str, HORIZONS):
-        own, fresh, *errors = (
-            float("nan") if each.get(steps) is None else float(each[steps] or 0.0)
-            for each in (row.refit, row.fresh, row.refit_error, row.fresh_error)
-        )
+        numbers = [each.get(steps) for each in measured]
+        fresh, own, *errors = (math.nan if each is None else each for each in numbers)
         # Not `>`: a ratio that is not a number agrees with nothing.
         if not abs(fresh - own) <= APART * math.hypot(*errors):
             return False
