@@ -68,7 +68,8 @@ def test_killed_at_any_moment_a_run_ends_with_the_same_bits(tmp_path: Path) -> N
             steps += map(int, said)
         rest = trained(process, killed)
     assert rest[-1] == "done"
-    assert int(rest[0]) > 2 * KILLS  # it went on from where it was
+    # It went on from where it was; on a busy machine the last kill may come after the last step.
+    assert rest == ["done"] or int(rest[0]) > 2 * KILLS
     assert len({*steps, *map(int, rest[:-1])}) == 40
     last = "checkpoints/step-000000040.safetensors"
     one, other = (load_file(folder / last) for folder in (whole, killed))
