@@ -1,6 +1,7 @@
 """A process that trains, and may be killed at any moment."""
 
 import os
+import signal
 import sys
 
 from small_runs import GRAPHS, tiny
@@ -17,25 +18,37 @@ def say(text: object) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-def run(folder: str) -> None:
-    """Train to the end from wherever the last process stopped, telling every step."""
+def run(folder: str, steps: int, later: float) -> None:
+    """Train from wherever the last process stopped, telling every step; after so many of them a deadly alarm is set.
+
+    It rings after `later` seconds of this process's own processor time: how busy the machine is does not matter.
+    """
+    told = 0
+
+    def tell(step: int, *_: object) -> None:
+        nonlocal told
+        say(step)
+        told += 1
+        if told == steps:
+            signal.setitimer(signal.ITIMER_VIRTUAL, later)  # the signal's default action ends a process at once
+
     new = not os.path.exists(folder)
     opened = RunFolder.create(folder, description={}, warn=say) if new else RunFolder.open(folder, warn=say)
     with opened as held:
         graphs = source(SPEC)
         assert isinstance(graphs, FixedSource)
         assert len(graphs.problems.dt) == GRAPHS
-        train(SPEC, graphs, folder=held, tell=lambda step, *_: say(step))
+        train(SPEC, graphs, folder=held, tell=tell)
     say("done")
 
 
 def nursery() -> None:
-    """For each folder read, a process that trains there: the modules are loaded once, and JAX wakes in the child."""
+    """For each line "folder steps later", a process that trains there: modules are loaded once, JAX wakes in it."""
     for line in sys.stdin:
         if (child := os.fork()) == 0:
-            run(line.strip())
+            folder, steps, later = line.split()
+            run(folder, int(steps), float(later))
             os._exit(0)
-        say(f"child {child}")
         os.waitpid(child, 0)
         say("dead")
 
