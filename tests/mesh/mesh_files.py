@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import MeshError, MeshReadError
-from fluxforge.mesh._check import build_mesh
+from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 

@@ -11,7 +11,7 @@ from hostile_files import SHAPES, limited, needs_limits
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
-from fluxforge.mesh._check import build_mesh
+from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 

@@ -26,7 +26,7 @@ from mesh_files import (
 
 from fluxforge.errors import MeshError
 from fluxforge.mesh._cells import cell_centroids
-from fluxforge.mesh._check import build_mesh
+from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 

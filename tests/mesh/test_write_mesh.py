@@ -10,7 +10,7 @@ import pytest
 from mesh_files import SQUARE, gmsh_session, same, sample_mesh, shapes
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._check import build_mesh
+from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.mesh._write import write

@@ -26,11 +26,12 @@ from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import Formulas, Moment, visit_stages_in_time
 from fluxforge.mesh._boundary import Dirichlet
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, close_walls
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import square
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import reference_step, resolve
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import ADVECTION
 from fluxforge.scheme._document import find
 from fluxforge.scheme._integrate import integrate

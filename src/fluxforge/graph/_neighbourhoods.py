@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Inexact, Int
 
 from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.mesh._dual import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields, Paths, Ring, lines, paths, ring
+from fluxforge.mesh._dual import NO_PARAMETERS, DualGraph, OnDemand, ParameterFields
+from fluxforge.mesh._hops import Paths, Ring, lines, paths, ring
 from fluxforge.scheme._scheme import Ghost, Hop, Scheme
 
 

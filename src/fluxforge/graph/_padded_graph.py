@@ -17,7 +17,8 @@ from fluxforge._types import Precision, State
 from fluxforge.errors import SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.mesh._dual import DualGraph, ParameterFields, linear_speed, wall_velocity
+from fluxforge.mesh._dual import DualGraph, ParameterFields
+from fluxforge.mesh._walls import linear_speed, wall_velocity
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.scheme._scheme import Ghost
 

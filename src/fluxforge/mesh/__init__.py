@@ -25,22 +25,7 @@ from fluxforge.mesh._boundary import (
 )
 from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, count_components, dual, info, nonorthogonality
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
-from fluxforge.mesh._dual import (
-    DualGraph,
-    Lines,
-    OnDemand,
-    ParameterFields,
-    Paths,
-    Ring,
-    check_graph,
-    close_walls,
-    linear_speed,
-    lines,
-    paths,
-    ring,
-    wall_conductance,
-    wall_velocity,
-)
+from fluxforge.mesh._dual import DualGraph, OnDemand, ParameterFields, check_graph
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import (
     cross_triangles,
@@ -56,6 +41,7 @@ from fluxforge.mesh._generate import (
     two_cells,
 )
 from fluxforge.mesh._generate_gmsh import gmsh_problem
+from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
 from fluxforge.mesh._parameters import (
@@ -70,6 +56,7 @@ from fluxforge.mesh._parameters import (
     varies_in_time,
 )
 from fluxforge.mesh._read import as_mesh, read, read_cell_data
+from fluxforge.mesh._walls import close_walls, linear_speed, wall_conductance, wall_velocity
 from fluxforge.mesh._write import write
 
 if TYPE_CHECKING:

@@ -13,15 +13,7 @@ from fluxforge._types import CellField, SlotField
 from fluxforge.errors import EquationError, InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
-from fluxforge.mesh._dual import (
-    DualGraph,
-    OnDemand,
-    ParameterFields,
-    check_graph,
-    close_walls,
-    normal_part,
-    tangential_length,
-)
+from fluxforge.mesh._dual import DualGraph, OnDemand, ParameterFields, check_graph, normal_part, tangential_length
 from fluxforge.mesh._parameter_values import (
     AtTime,
     Setting,
@@ -33,6 +25,7 @@ from fluxforge.mesh._parameter_values import (
     read_number,
     scalars_at,
 )
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Where
 

@@ -21,16 +21,11 @@ from fluxforge._files import SpecialFileError, open_regular
 from fluxforge._types import Corners, Points
 from fluxforge.errors import MeshError, MeshReadError
 from fluxforge.mesh._cells import check_coordinates
-from fluxforge.mesh._check import build_mesh
-from fluxforge.mesh._drawing import (
-    call_reader,
-    check_xdmf,
-    list_cells,
-    list_regions,
-    list_tagged_edges,
-    read_with_meshio,
-)
+from fluxforge.mesh._check_xdmf import check_xdmf
+from fluxforge.mesh._elements import list_cells, list_regions, list_tagged_edges
+from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._read_meshio import call_reader, read_with_meshio
 from fluxforge.mesh._read_msh import read_msh
 from fluxforge.mesh._read_parts import USED, VIEW, Budget, UnreadableError
 from fluxforge.mesh._read_vtu import read_vtu, read_vtu_cell_data

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int, Num, Shaped
 from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.mesh._drawing import capture_output
 from fluxforge.mesh._faces import number_regions
 from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._read import FORMATS
+from fluxforge.mesh._read_meshio import capture_output
 
 WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")
 # meshio's XDMF would otherwise put the arrays into a second file.

@@ -13,8 +13,9 @@ from fluxforge.errors import NumericalError, SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import AtMost, Below, Select, symbol
 from fluxforge.graph._neighbourhoods import Neighbourhood, Neighbourhoods, View, check_dimension, view
-from fluxforge.mesh._dual import DualGraph, check_graph, close_walls
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.mesh._walls import close_walls
 from fluxforge.scheme._linear import Affine, LinearStage, linear_stages
 from fluxforge.scheme._scheme import Ghost, Hop, Scheme, check_scheme
 

@@ -16,9 +16,10 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph, close_walls
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import Settings, exchange_weights, resolve
 from fluxforge.mesh._read import read_cell_data
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Where
 

@@ -25,8 +25,9 @@ from fluxforge.graph._neighbourhoods import view
 from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph
 from fluxforge.graph._stages import Formulas, visit_stages
-from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls
+from fluxforge.mesh._dual import DualGraph, ParameterFields
 from fluxforge.mesh._parameters import Settings, flux_slopes, resolve
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Ghost, Hop

@@ -24,8 +24,9 @@ from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, Shown, outflow_rule, put
 from fluxforge.graph._stages import Moment
 from fluxforge.mesh._boundary import Condition, Robin, Value, depends_on_time, evaluate_at, faces_of_tags, wall_value
-from fluxforge.mesh._dual import DualGraph, ParameterFields, close_walls, wall_conductance
+from fluxforge.mesh._dual import DualGraph, ParameterFields
 from fluxforge.mesh._parameters import Settings, resolve, settings_at, varies_in_time
+from fluxforge.mesh._walls import close_walls, wall_conductance
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._scheme import Ghost, Scheme
 from fluxforge.stepping._stepper import message_symbols

@@ -15,8 +15,10 @@ from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, outflow_rule, put
 from fluxforge.graph._stages import Formulas, evaluate_stages, fixed_sums
 from fluxforge.mesh._boundary import Value
-from fluxforge.mesh._dual import DualGraph, close_walls, has_lines
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._hops import has_lines
 from fluxforge.mesh._parameters import Settings, resolve
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import bounded_scheme
 from fluxforge.scheme._scheme import Hop, Scheme

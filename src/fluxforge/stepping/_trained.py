@@ -18,10 +18,11 @@ from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Conditions, Value
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, check_graph, close_walls
+from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh
+from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.stepping._build import check_64_bits, check_precision
 from fluxforge.stepping._field import field_on_cells

@@ -8,8 +8,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from fluxforge.mesh._build import cell_quality, dual
-from fluxforge.mesh._dual import DualGraph, Paths, Ring, paths, ring
+from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import squares
+from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 
 KINDS = ("regular", "irregular")

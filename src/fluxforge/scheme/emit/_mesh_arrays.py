@@ -9,7 +9,8 @@ import numpy as np
 from fluxforge.errors import InputError, MeshError
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph, lines
+from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._hops import lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import reference_step, resolve
 from fluxforge.mesh._read import as_mesh

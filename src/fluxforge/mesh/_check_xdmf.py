@@ -1,0 +1,113 @@
+"""XDMF files, checked before meshio reads them: no entities, no files but HDF5 beside it, bounded memory."""
+
+import importlib
+import math
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from fluxforge.mesh._read_parts import VIEW, Budget, UnreadableError, parse_xml
+
+# NumPy's own limit; the product of more could have any number of digits.
+MOST_DIMENSIONS = 32
+
+
+def check_xdmf(data: bytes, folder: Path) -> None:
+    """Raise UnreadableError if arrays announce more than they hold, or lie in files other than HDF5 beside it.
+
+    All arrays are charged to one budget, for the file and the HDF5 files it refers to.
+    """
+    tree = parse_xml(data, "Xdmf")
+    for element in tree.iter():
+        # The content of <Information> is parsed as XML again.
+        if "<!" in (element.text or ""):
+            raise UnreadableError("declares a document type within the document, which a mesh does not need")
+    budget = Budget(len(data))
+    datasets = Datasets(folder, budget)
+    for item in tree.iter("DataItem"):
+        if "Reference" in item.attrib:
+            raise UnreadableError("has an array that refers to another one, which cannot be read: save it in full")
+        announced = _dimensions(item)
+        text = (item.text or "").strip()
+        match item.get("Format"):
+            case "XML":
+                if announced > len(text):
+                    raise UnreadableError(f"announces an array of {announced} numbers and lists fewer: it is damaged")
+            case "HDF":
+                datasets.check(text, announced)
+            case other:
+                raise UnreadableError(f"keeps an array in format {other!r}; XML and HDF can be read")
+    # A run of cells takes two numbers or more.
+    runs = sum(_dimensions(item) for topology in tree.iter("Topology") for item in topology.iter("DataItem")) // 2
+    attributes = sum(1 for _ in tree.iter("Attribute"))
+    budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which is")
+
+
+def _dimensions(item: ElementTree.Element) -> int:
+    words = (item.get("Dimensions") or "").split()
+    counts = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
+    if not 0 < len(words) <= MOST_DIMENSIONS or not counts:
+        raise UnreadableError(f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, not counts")
+    return math.prod(int(word) for word in words)
+
+
+# Each opens the file twice, which takes a millisecond.
+MOST_DATASETS = 1_000
+
+
+class Datasets:
+    """The HDF5 arrays that one mesh file refers to, all charged to one budget."""
+
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self.folder, self.budget = folder, budget
+        self._count = 0
+        self._files: set[str] = set()
+
+    def check(self, reference: str, announced: int) -> None:
+        """Check a reference "name.h5:/path" and charge its data; UnreadableError if it leaves the folder."""
+        self._count += 1
+        if self._count > MOST_DATASETS:
+            raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays, which no mesh needs")
+        path, nbytes = _plain_dataset(reference, announced, self.folder)
+        if path.name not in self._files:
+            self._files.add(path.name)
+            self.budget.allow(path.stat().st_size)
+        self.budget.spend(nbytes)
+
+
+def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, int]:
+    """The file of a dataset that has as many numbers as announced, and the bytes they take."""
+    # h5py takes a while to import, and few meshes need it.
+    h5py = importlib.import_module("h5py")
+
+    name, colon, inside = (word.strip() for word in reference.partition(":"))
+    path = folder / name
+    if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
+        raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
+    if path.is_symlink() or not path.is_file():
+        raise UnreadableError(f"refers to {name!r}, which is not a regular file in its folder")
+    try:
+        with h5py.File(path, "r") as file:
+            dataset = _dataset(h5py, file, inside)
+            size, kind = dataset.size, dataset.dtype.kind
+            own = dataset.external is None and not dataset.is_virtual
+            nbytes = dataset.nbytes
+    except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
+        raise UnreadableError(f"refers to {reference[:60]!r}, which cannot be read ({error})") from error
+    if not own or kind not in "iuf":
+        raise UnreadableError(f"refers to {reference[:60]!r}, which is not a plain array of numbers")
+    if size != announced:
+        raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
+    return path, int(nbytes)
+
+
+def _dataset(h5py: Any, file: Any, inside: str) -> Any:
+    """The dataset at a path all of whose steps stay in the file."""
+    found = file
+    for step in inside.strip("/").split("/"):
+        if not isinstance(found.get(step, getlink=True), h5py.HardLink):
+            raise ValueError(f"{step!r} is a link")
+        found = found[step]
+    if not isinstance(found, h5py.Dataset):
+        raise ValueError(f"{inside!r} is not an array")
+    return found

@@ -1,0 +1,101 @@
+"""The nodes and elements that a mesh file lists, as cells, regions and tagged edges."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from fluxforge._types import Corners
+from fluxforge.mesh._read_parts import IGNORED, USED, Block, Drawing, UnreadableError
+
+# No node has this number, so it can mark the missing fourth corner of a triangle.
+NOTHING = np.iinfo(np.int64).min
+
+
+def _used_blocks(drawing: Drawing) -> list[Block]:
+    return [block for block in drawing.blocks if block.kind in USED and len(block.number)]
+
+
+def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
+    """The cells that carry a physical tag, by name; a tag without a name is called tag-<number>."""
+    used = _used_blocks(drawing)
+    order = np.argsort(np.concatenate([block.number for block in used]), kind="stable")
+    physical = np.concatenate([block.physical for block in used])[order]
+    tags, place = np.unique(physical, return_inverse=True)
+    # One sort, whatever the number of tags: a file may have as many tags as cells.
+    pieces = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place, minlength=len(tags)))[:-1])
+    regions: dict[str, list[Int[np.ndarray, " n"]]] = {}
+    for tag, cells in zip(tags.tolist(), pieces, strict=True):
+        if tag != 0:
+            regions.setdefault(drawing.regions.get(tag) or f"tag-{tag}", []).append(cells)
+    return {name: np.sort(np.concatenate(cells)) for name, cells in regions.items()}
+
+
+def list_cells(drawing: Drawing) -> Corners:
+    """The triangles and quadrilaterals in the order of their numbers, by point; any other kind of cell is refused."""
+    _check_kinds(drawing.blocks)
+    used = _used_blocks(drawing)
+    if not used:
+        raise UnreadableError("has no triangles or quadrilaterals")
+    columns = max(USED[block.kind] for block in used)
+    corners = np.full((sum(len(block.number) for block in used), columns), NOTHING)
+    begin = 0
+    for block in used:
+        corners[begin : begin + len(block.number), : USED[block.kind]] = block.corners
+        begin += len(block.number)
+    corners = corners[np.argsort(np.concatenate([block.number for block in used]), kind="stable")]
+    present = corners != NOTHING
+    cells = np.full(corners.shape, -1)
+    cells[present] = find_points(drawing.number, corners[present])
+    if (lost := np.flatnonzero(present & (cells < 0))).size:
+        cell = lost[0] // columns
+        raise UnreadableError(f"cell {cell} refers to node {corners.flat[lost[0]]}, which the file does not list")
+    return cells
+
+
+def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]:
+    """The lines that carry a physical tag, by name; a tag without a name is called tag-<number>."""
+    lines = [block for block in drawing.blocks if block.kind == "line" and len(block.number)]
+    if not lines:
+        return {}
+    physical = np.concatenate([block.physical for block in lines])
+    # One sort, whatever the number of tags: a file may have as many tags as lines.
+    order = np.argsort(physical, kind="stable")
+    order = order[physical[order] != 0]
+    if not len(order):
+        return {}
+    physical, corners = physical[order], np.concatenate([block.corners for block in lines])[order]
+    points = find_points(drawing.number, corners)
+    if (lost := np.flatnonzero(points < 0)).size:
+        tag, node = physical[lost[0] // 2], corners.flat[lost[0]]
+        raise UnreadableError(f"a line of tag {tag} refers to node {node}, which the file does not list")
+    edges: dict[str, list[Int[np.ndarray, "edges 2"]]] = {}
+    first = np.flatnonzero(np.diff(physical, prepend=0))
+    for tag, piece in zip(physical[first].tolist(), np.split(points, first[1:]), strict=True):
+        edges.setdefault(drawing.names.get(tag) or f"tag-{tag}", []).append(piece)
+    return {name: np.concatenate(pieces) for name, pieces in edges.items()}
+
+
+def find_points(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Where each wanted number stands in the ascending `number`; −1 where it does not."""
+    if not len(number):
+        return np.full(wanted.shape, -1)
+    first, last = int(number[0]), int(number[-1])
+    if last - first + 1 == len(number):
+        return np.where((wanted >= first) & (wanted <= last), wanted - first, -1)
+    place = np.searchsorted(number, wanted).clip(max=len(number) - 1)
+    return np.where(number[place] == wanted, place, -1)
+
+
+def _check_kinds(blocks: Sequence[Block]) -> None:
+    count: Counter[str] = Counter()
+    for block in blocks:
+        count[block.kind] += len(block.number)
+    others = {kind: n for kind, n in count.items() if n and kind not in USED and kind not in IGNORED}
+    if others:
+        listed = ", ".join(f"{n} of type {kind!r}" for kind, n in others.items())
+        raise UnreadableError(
+            f"has cells that cannot be used ({listed}): "
+            "only triangles with 3 nodes and quadrilaterals with 4 can, so save the mesh in 2D at order 1"
+        )
