@@ -6,6 +6,7 @@ as after a division by an interval that contains 0.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,17 +55,42 @@ def _sum(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
     return np.where(inexact, np.nextafter(total, towards), total)
 
 
-def _product(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
-    """The product rounded towards ±∞ where it is not exact (Dekker's product); 0·∞ = 0, since bounds are limits."""
-    total = a * b
-    size = np.maximum(np.abs(a), np.abs(b))
+class _Split(NamedTuple):
+    """A number as the sum of two halves of at most 26 bits each (Veltkamp's splitting)."""
+
+    value: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+
+
+def _split(value: np.ndarray) -> _Split:
+    high = _SPLIT * value - (_SPLIT * value - value)
+    return _Split(value, high, value - high)
+
+
+def _product(a: _Split, b: _Split) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded product and exact − rounded (Dekker's product), NaN where that is not known.
+
+    0·∞ = 0, since bounds are limits.
+    """
+    total = a.value * b.value
+    error = ((a.high * b.high - total) + a.high * b.low + a.low * b.high) + a.low * b.low
+    size = np.maximum(np.abs(a.value), np.abs(b.value))
     safe = (np.abs(total) > _TINY) & (size < _HUGE)
-    high_a, high_b = (_SPLIT * v - (_SPLIT * v - v) for v in (a, b))
-    low_a, low_b = a - high_a, b - high_b
-    error = ((high_a * high_b - total) + high_a * low_b + low_a * high_b) + low_a * low_b
-    inexact = np.where(safe, error > 0 if towards > 0 else error < 0, True)
-    rounded = np.where(inexact, np.nextafter(total, towards), total)
-    return np.where((a == 0) | (b == 0), 0.0, rounded)
+    nothing = (a.value == 0) | (b.value == 0)
+    return np.where(nothing, 0.0, total), np.where(nothing, 0.0, np.where(safe, error, np.nan))
+
+
+def _inexact(error: np.ndarray, towards: float) -> np.ndarray:
+    """Whether a product whose error this is must be rounded towards ±∞; an unknown error counts."""
+    return ~(error <= 0) if towards > 0 else ~(error >= 0)
+
+
+def _bound(products: Sequence[tuple[np.ndarray, np.ndarray]], towards: float) -> np.ndarray:
+    """The extreme of some products, rounded outward if one of those that attain it has an error."""
+    extreme = (np.maximum if towards > 0 else np.minimum).reduce([total for total, _ in products])
+    inexact = [(total == extreme) & _inexact(error, towards) for total, error in products]
+    return np.where(np.logical_or.reduce(inexact), np.nextafter(extreme, towards), extreme)
 
 
 def add(a: Interval, b: Interval) -> Interval:
@@ -84,10 +110,10 @@ def subtract(a: Interval, b: Interval) -> Interval:
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """The products, a and b taken as independent."""
-    ends = [(x, y) for x in a for y in b]
-    low = np.minimum.reduce([_product(x, y, -np.inf) for x, y in ends])
-    high = np.maximum.reduce([_product(x, y, np.inf) for x, y in ends])
-    return _order_bounds(low, high)
+    # A point has one end.
+    ends_a, ends_b = [[_split(end) for end in (v[:1] if v.low is v.high else v)] for v in (a, b)]
+    products = [_product(x, y) for x in ends_a for y in ends_b]
+    return _order_bounds(_bound(products, -np.inf), _bound(products, np.inf))
 
 
 def invert(a: Interval) -> Interval:
@@ -136,8 +162,8 @@ def _whole_power(a: Interval, n: int) -> Interval:
     low, high = a.low, a.high
     for _ in range(n - 1):
         # Of odd powers, negative ends are multiplied by the modulus, so that rounding outward stays outward.
-        low = _product(low, np.abs(a.low), -np.inf)
-        high = _product(high, np.abs(a.high), np.inf)
+        low = _bound([_product(_split(low), _split(np.abs(a.low)))], -np.inf)
+        high = _bound([_product(_split(high), _split(np.abs(a.high)))], np.inf)
     return _order_bounds(low, high)
 
 

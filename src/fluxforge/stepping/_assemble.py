@@ -266,9 +266,15 @@ class _Assembly:
                 parts = inner.matrices
                 constant = constant + scale * inner.constant
             for name, matrix in parts.items():
-                scaled = diags_array(scale, format="csr") @ matrix
+                scaled = scale_rows(matrix, scale)
                 matrices[name] = matrices[name] + scaled if name in matrices else scaled
         return AffineMap(matrices, constant)
+
+
+def scale_rows(matrix: csr_array, scale: Column) -> csr_array:
+    """diag(scale) · matrix, with the matrix's own pattern."""
+    data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def sides(step: Operator) -> tuple[csr_array, csr_array]:
