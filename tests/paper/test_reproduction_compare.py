@@ -1,6 +1,7 @@
 """A fresh run beside kept results: verdicts, numbers by their kind, and what is not comparable."""
 
 import copy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,30 @@ def test_parts_that_one_side_lacks_are_named_and_change_no_verdict() -> None:
     assert found.verdicts == found.parts == ()
     assert found.unjudged == ("toy-fit",)
     assert compare(KEPT, {}).only_fresh == ("generalisation",)
+
+
+def without_rates(name: str, kept: dict[str, Any]) -> dict[str, Any]:
+    """The kept document of a part as a run without `rates` beside it would leave it."""
+    document = {**copy.deepcopy(kept[name]), "rates": None}
+    return {name: {**document, "claims": [asdict(claim) for claim in PARTS[name].judge(document)]}}
+
+
+@pytest.mark.parametrize("name", ["symbolic", "higher-order"])
+def test_a_part_run_without_rates_is_judged_with_the_kept_ones(name: str) -> None:
+    kept = read_documents(RESULTS / "quick")
+    fresh = without_rates(name, kept)
+    assert fresh[name]["claims"] != kept[name]["claims"]
+    found = compare(fresh, kept)
+    assert found.verdicts == ()
+    assert found.kept_rates == (name,)
+    assert compare(kept, fresh).kept_rates == ()
+
+
+def test_another_limit_changes_verdicts_with_the_kept_rates_too() -> None:
+    kept = read_documents(RESULTS / "quick")
+    fresh = without_rates("symbolic", kept)
+    fresh["symbolic"]["against_step"]["θ = 1"]["limit"]["c1"] = 2.0
+    assert {row.fresh for row in compare(fresh, kept).verdicts} == {"does not hold"}
 
 
 def test_every_part_has_a_table_and_every_rule_a_number_or_a_reason() -> None:

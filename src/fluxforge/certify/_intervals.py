@@ -88,9 +88,10 @@ def _inexact(error: np.ndarray, towards: float) -> np.ndarray:
 
 def _bound(products: Sequence[tuple[np.ndarray, np.ndarray]], towards: float) -> np.ndarray:
     """The extreme of some products, rounded outward if one of those that attain it has an error."""
-    extreme = (np.maximum if towards > 0 else np.minimum).reduce([total for total, _ in products])
+    extreme: np.ndarray = (np.maximum if towards > 0 else np.minimum).reduce([total for total, _ in products])
     inexact = [(total == extreme) & _inexact(error, towards) for total, error in products]
-    return np.where(np.logical_or.reduce(inexact), np.nextafter(extreme, towards), extreme)
+    outward: np.ndarray = np.nextafter(extreme, towards)
+    return np.where(np.logical_or.reduce(inexact), outward, extreme)
 
 
 def add(a: Interval, b: Interval) -> Interval:

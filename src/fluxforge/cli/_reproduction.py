@@ -108,6 +108,8 @@ def _show_comparison(compared: Comparison) -> None:
         show(f"verdict changed: “{row.text}”: {row.kept} → {row.fresh}")
     if not compared.verdicts:
         show("no verdict differs")
+    if compared.kept_rates:
+        show(f"judged with the kept rates over seeds, as rates was not run here: {', '.join(compared.kept_rates)}")
     if compared.unjudged:
         show(f"judged in one of the two only: {', '.join(compared.unjudged)}")
     for part in compared.parts:

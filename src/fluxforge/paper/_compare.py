@@ -14,6 +14,7 @@ from scipy.stats import fisher_exact
 
 from fluxforge.paper._claims import NOT_RUN, judge_claims
 from fluxforge.paper._numbers import NOT_COMPARED, Kind, Number, find_numbers
+from fluxforge.paper._run import PARTS
 from fluxforge.run._record import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
@@ -72,9 +73,14 @@ class Turned:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Verdicts that differ, claims judged in one result only, parts with their numbers, parts in one result only."""
+    """Verdicts that differ, claims judged in one result only, parts with their numbers, parts in one result only.
+
+    `kept_rates` are the parts of the fresh run that were judged with the kept rates over seeds, since `rates` was not
+    run beside them.
+    """
 
     verdicts: tuple[Turned, ...]
+    kept_rates: tuple[str, ...]
     unjudged: tuple[str, ...]
     parts: tuple[PartComparison, ...]
     only_kept: tuple[str, ...]
@@ -89,20 +95,35 @@ def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comp
     """Compare a fresh run with kept results, both as documents by the names of their parts.
 
     Numbers are compared if both were run at the same preset: other sizes give other numbers, but the same verdicts.
+    Claims on trained networks are judged on the rates over seeds: a part that was run without them is judged anew with
+    the kept ones, since fewer seeds are less evidence, not another result.
     """
+    kept_rates = tuple(name for name in kept if name in fresh and _has_rates(kept[name]) > _has_rates(fresh[name]))
     before = {row.claim: row.verdict for row in judge_claims(kept)}
-    pairs = [(row, before[row.claim]) for row in judge_claims(fresh)]
+    now = judge_claims({**fresh, **{name: _judge_with_rates(name, fresh[name], kept[name]) for name in kept_rates}})
+    pairs = [(row, before[row.claim]) for row in now]
     return Comparison(
         verdicts=tuple(
             Turned(row.claim, row.text, was, row.verdict)
             for row, was in pairs
             if row.verdict != was and NOT_RUN not in (row.verdict, was)
         ),
+        kept_rates=kept_rates,
         unjudged=tuple(row.claim for row, was in pairs if (row.verdict == NOT_RUN) != (was == NOT_RUN)),
         parts=tuple(_compare_part(name, fresh[name], kept[name]) for name in kept if name in fresh),
         only_kept=tuple(name for name in kept if name not in fresh),
         only_fresh=tuple(name for name in fresh if name not in kept),
     )
+
+
+def _has_rates(document: Document) -> bool:
+    return bool(document.get("rates"))
+
+
+def _judge_with_rates(name: str, fresh: Document, kept: Document) -> Document:
+    """The fresh document of a part with the kept rates over seeds, and its claims judged anew."""
+    document = {**fresh, "rates": kept["rates"]}
+    return {**document, "claims": [asdict(claim) for claim in PARTS[name].judge(document)]}
 
 
 def _compare_part(name: str, fresh: Document, kept: Document) -> PartComparison:
