@@ -16,7 +16,7 @@ KEY = jax.random.key(0)
 EXACT = sparse_network(2, 2, 8)
 
 
-def flattened(mesh: Mesh, factor: float) -> Mesh:
+def flatten(mesh: Mesh, factor: float) -> Mesh:
     return replace(mesh, points=mesh.points * np.array([1.0, factor]))
 
 
@@ -26,7 +26,7 @@ MESHES: Mapping[str, Mesh] = MappingProxyType(
         "right": right_triangles(4),
         "equilateral": equilateral(4),
         "jittered": jittered(5, 0.3, seed=1),
-        "thin": flattened(squares(5), 0.1),
+        "thin": flatten(squares(5), 0.1),
         "irregular": generate(kind="irregular", cells=60, seed=1, engine="builtin"),
     }
 )

@@ -24,13 +24,13 @@ def verdicts(certificate):
 
 def test_a_good_scheme_in_disguise_is_recognised():
     certificate = verify_step(as_function("midpoint"), name="disguised")
-    found = verdicts(certificate)
+    verdict_by_line = verdicts(certificate)
     assert certificate.linearity.linear
     assert certificate.linearity.hops == 2
     assert certificate.conservation.holds
-    assert found["constants are kept"] is Verdict.HOLDS
-    assert found["diffusivity on squares is α"] is Verdict.HOLDS
-    assert found["at 1 Δt_Fourier: stable, maximum principle"] is Verdict.HOLDS
+    assert verdict_by_line["constants are kept"] is Verdict.HOLDS
+    assert verdict_by_line["diffusivity on squares is α"] is Verdict.HOLDS
+    assert verdict_by_line["at 1 Δt_Fourier: stable, maximum principle"] is Verdict.HOLDS
 
 
 def test_the_printed_two_hop_scheme_is_caught_without_its_formula():

@@ -36,20 +36,20 @@ def test_a_condition_that_does_not_hold_on_a_mesh_is_reported(change, name, read
         (bounds.check_deep_bound, EXACT),
         (bounds.check_linear_bound, linear_network(LinearWeights())),
     ):
-        found = check(network, readings["signed"], {"squares": posed})
-        assert name in failing(found)
-        assert not found.bound.applies
+        result = check(network, readings["signed"], {"squares": posed})
+        assert name in failing(result)
+        assert not result.bound.applies
 
 
 def test_missing_corner_cases_and_other_training_geometry_are_reported(problems, readings):
     some = jax.tree.map(lambda leaf: leaf[:2], readings["corners"])
-    found = bounds.check_linear_bound(linear_network(LinearWeights()), some, problems)
-    assert failing(found) == {"corner cases"}
-    evidence = {hypothesis.name: hypothesis.evidence for hypothesis in found.hypotheses}
+    result = bounds.check_linear_bound(linear_network(LinearWeights()), some, problems)
+    assert failing(result) == {"corner cases"}
+    evidence = {hypothesis.name: hypothesis.evidence for hypothesis in result.hypotheses}
     assert evidence["corner cases"] == "missing: G(0, 0, 1, 1), G(0, 1, 0, 0)"
     stretched = eqx.tree_at(lambda p: p.graph.V, readings["corners"], replace_fn=lambda V: 2 * V)
-    found = bounds.check_linear_bound(linear_network(LinearWeights()), stretched, problems)
-    assert "training pairs" in failing(found)
+    result = bounds.check_linear_bound(linear_network(LinearWeights()), stretched, problems)
+    assert "training pairs" in failing(result)
 
 
 def test_a_deep_network_is_not_linear_and_a_linear_one_not_deep(problems, readings):
@@ -74,8 +74,8 @@ def _with(network, where, place, value):
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_network_that_departs_from_the_lemmas_structure_is_told_apart(edit, problems, readings):
-    found = bounds.check_deep_bound(EDITS[edit](EXACT), readings["signed"], problems)
-    assert "structure" in failing(found)
+    result = bounds.check_deep_bound(EDITS[edit](EXACT), readings["signed"], problems)
+    assert "structure" in failing(result)
 
 
 def test_the_structure_does_not_depend_on_the_order_of_units(problems, readings):
@@ -83,23 +83,23 @@ def test_the_structure_does_not_depend_on_the_order_of_units(problems, readings)
     first, last = (lambda n, k=k: n.layers[0].update.f.layers[k].weight for k in (0, 1))
     turned = eqx.tree_at(first, EXACT, first(EXACT)[order])
     turned = eqx.tree_at(last, turned, last(EXACT)[:, order])
-    found = bounds.check_deep_bound(turned, readings["signed"], problems)
-    assert failing(found) == set()
-    assert found.holds
+    result = bounds.check_deep_bound(turned, readings["signed"], problems)
+    assert failing(result) == set()
+    assert result.holds
 
 
 def test_a_training_error_above_the_given_eps_is_reported(problems, readings):
     network = linear_network(LinearWeights(temperature=0.9))
-    found = bounds.check_linear_bound(network, readings["signed"], problems, eps=1e-3)
-    assert "training error" in failing(found)
-    assert not found.holds
+    result = bounds.check_linear_bound(network, readings["signed"], problems, eps=1e-3)
+    assert "training error" in failing(result)
+    assert not result.holds
 
 
 def test_a_network_that_gives_nan_breaks_every_bound(problems, readings):
     network = jax.tree.map(lambda leaf: leaf * jnp.nan if eqx.is_inexact_array(leaf) else leaf, cast(EXACT, "float64"))
-    found = bounds.check_deep_bound(network, readings["signed"], problems, eps=1e-3)
-    assert not found.holds
-    assert "training error" in failing(found)
+    result = bounds.check_deep_bound(network, readings["signed"], problems, eps=1e-3)
+    assert not result.holds
+    assert "training error" in failing(result)
 
 
 def test_cells_that_only_pad_a_mesh_are_not_judged(problems, readings):
@@ -110,8 +110,8 @@ def test_cells_that_only_pad_a_mesh_are_not_judged(problems, readings):
     assert np.ptp(V) <= 1e-9
     # Right for three messages in each of these cells, and wrong for none at all.
     network = linear_network(LinearWeights(message_bias=1.0, bias=-3.0 * DT / V[0]))
-    found = bounds.check_linear_bound(network, readings["signed"], {"equilateral": posed})
-    assert found.worst_error <= 1e-9
+    result = bounds.check_linear_bound(network, readings["signed"], {"equilateral": posed})
+    assert result.worst_error <= 1e-9
 
 
 def test_a_theorem_is_not_judged_on_nothing(readings):

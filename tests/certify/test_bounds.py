@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from bound_cases import DT, EXACT, KEY, MESHES, failing, flattened
+from bound_cases import DT, EXACT, KEY, MESHES, failing, flatten
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -52,12 +52,12 @@ def test_the_scheme_itself_meets_every_hypothesis_and_the_bound(kind, problems, 
         "linear": (linear_network(LinearWeights()), bounds.check_linear_bound),
         "deep": (EXACT, bounds.check_deep_bound),
     }[kind]
-    found = check(network, readings["signed"], problems)
-    assert failing(found) == set()
-    assert found.bound.applies
-    assert found.holds
-    assert found.worst_error <= 1e-14
-    assert found.counterexample is None
+    result = check(network, readings["signed"], problems)
+    assert failing(result) == set()
+    assert result.bound.applies
+    assert result.holds
+    assert result.worst_error <= 1e-14
+    assert result.counterexample is None
 
 
 # Which readings of the training set each network fits, and which hypotheses it is caught by.
@@ -78,15 +78,15 @@ COUNTEREXAMPLES = {
 @pytest.mark.parametrize("name", COUNTEREXAMPLES)
 def test_a_network_that_fits_and_breaks_the_bound_is_named_by_a_hypothesis_the_print_lacks(name, problems, readings):
     make, count, fitted, lacking = COUNTEREXAMPLES[name]
-    found = make(problems, readings)
-    assert found.nonzeros == nonzeros(found.network) == count
-    assert {reading for reading, error in found.training.items() if error <= 1e-12} == fitted
-    assert min((error for reading, error in found.training.items() if reading not in fitted), default=1.0) > 0.03
-    assert found.fits in fitted
-    assert failing(found.check) == lacking
-    assert not found.check.holds
-    assert found.check.worst_error > 0.1
-    assert found.check.ratio > 1e9
+    example = make(problems, readings)
+    assert example.nonzeros == nonzeros(example.network) == count
+    assert {reading for reading, error in example.training.items() if error <= 1e-12} == fitted
+    assert min((error for reading, error in example.training.items() if reading not in fitted), default=1.0) > 0.03
+    assert example.fits in fitted
+    assert failing(example.check) == lacking
+    assert not example.check.holds
+    assert example.check.worst_error > 0.1
+    assert example.check.ratio > 1e9
 
 
 def test_the_factor_by_which_opposite_biases_break_the_bound_is_arbitrary(problems, readings):
@@ -96,22 +96,22 @@ def test_the_factor_by_which_opposite_biases_break_the_bound_is_arbitrary(proble
 
 def test_a_counterexample_is_the_problem_on_which_the_bound_was_exceeded(problems, readings):
     network = memorising_network(2, 2, 8, bound=2.0, ratio=DT / 3.0**0.5)
-    found = bounds.check_deep_bound(network, readings["signed"], problems)
-    p = found.counterexample
+    result = bounds.check_deep_bound(network, readings["signed"], problems)
+    p = result.counterexample
     new = eqx.filter_jit(network)(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
-    assert float(jnp.abs(new - p.answer)[found.where.cell]) == pytest.approx(found.worst_error, rel=1e-12)
-    assert found.where.mesh in MESHES
-    assert str(found.where).endswith(f"on {found.where.mesh}")
+    assert float(jnp.abs(new - p.answer)[result.where.cell]) == pytest.approx(result.worst_error, rel=1e-12)
+    assert result.where.mesh in MESHES
+    assert str(result.where).endswith(f"on {result.where.mesh}")
 
 
 def test_the_corrected_linear_bound_is_attained(problems, readings):
     network = linear_network(tight_linear_weights(1e-3, DT))
     assert bounds.largest_error(network, readings["corners"]) == pytest.approx(1e-3, rel=1e-9)
-    found = bounds.check_linear_bound(network, readings["corners"], problems, eps=1e-3 * (1 + 1e-9))
-    assert failing(found) == set()
-    assert found.holds
-    assert found.worst_error == pytest.approx(found.corrected, rel=1e-6)
-    assert found.ratio == pytest.approx(0.88, abs=0.02)
+    result = bounds.check_linear_bound(network, readings["corners"], problems, eps=1e-3 * (1 + 1e-9))
+    assert failing(result) == set()
+    assert result.holds
+    assert result.worst_error == pytest.approx(result.corrected, rel=1e-6)
+    assert result.ratio == pytest.approx(0.88, abs=0.02)
 
 
 def test_cells_smaller_than_those_of_training_break_the_printed_bound_and_not_the_corrected_one(readings):
@@ -121,17 +121,17 @@ def test_cells_smaller_than_those_of_training_break_the_printed_bound_and_not_th
     )
     problems = bounds.roomy_problems(MESHES, KEY, count=64, dt=dt, volume=0.0)
     network = linear_network(tight_linear_weights(1e-4, dt))
-    found = bounds.check_linear_bound(network, training, problems, eps=1e-4 * (1 + 1e-9))
-    assert failing(found) == {"volumes"}
-    assert found.ratio > 1.2
-    assert found.worst_error <= found.corrected * (1 + 1e-9)
+    result = bounds.check_linear_bound(network, training, problems, eps=1e-4 * (1 + 1e-9))
+    assert failing(result) == {"volumes"}
+    assert result.ratio > 1.2
+    assert result.worst_error <= result.corrected * (1 + 1e-9)
 
 
 small = st.floats(-1.0, 1.0)
 perturbations = st.tuples(*[small] * 6)
 
 
-def perturbed_weights(by: tuple[float, ...], size: float) -> LinearWeights:
+def perturb_weights(by: tuple[float, ...], size: float) -> LinearWeights:
     scheme = np.array(LinearWeights())
     return LinearWeights(*(float(entry) for entry in scheme + size * np.array(by)))
 
@@ -141,26 +141,26 @@ def perturbed_weights(by: tuple[float, ...], size: float) -> LinearWeights:
 def test_no_linear_network_breaks_the_bound_once_the_bias_of_messages_is_small_and_cells_are_large(
     by, size, reading, problems, readings
 ):
-    weights = perturbed_weights(by, size)
+    weights = perturb_weights(by, size)
     network = linear_network(weights)
     p = DT / 3.0**0.5 * weights.flux * weights.message_bias
     eps = max(bounds.largest_error(network, readings[reading]), abs(p), 1e-12)
-    found = bounds.check_linear_bound(network, readings[reading], problems, eps=eps)
-    assert failing(found) == set()
-    assert found.holds
+    result = bounds.check_linear_bound(network, readings[reading], problems, eps=eps)
+    assert failing(result) == set()
+    assert result.holds
 
 
 @given(by=perturbations, size=st.sampled_from([1e-4, 1.0, 10.0]), seed=seeds)
 @few(25)
 def test_the_corrected_bound_needs_nothing_of_biases_volumes_or_the_fourier_condition(by, size, seed, readings):
     rng = np.random.default_rng(seed)
-    network = linear_network(perturbed_weights(by, size))
-    graph = dual(flattened(squares(3), float(rng.uniform(0.2, 1.0))))
+    network = linear_network(perturb_weights(by, size))
+    graph = dual(flatten(squares(3), float(rng.uniform(0.2, 1.0))))
     posed = bounds.problems_on(
         graph, jax.random.key(seed), count=8, dt=rng.uniform(0.01, DT), diffusivity=rng.uniform(0.1, 2.0)
     )
-    found = bounds.check_linear_bound(network, readings["corners"], {"one": posed})
-    assert found.worst_error <= found.corrected * (1 + 1e-9)
+    result = bounds.check_linear_bound(network, readings["corners"], {"one": posed})
+    assert result.worst_error <= result.corrected * (1 + 1e-9)
 
 
 @given(p=small, rest=small)
@@ -174,7 +174,7 @@ def test_a_pair_at_zero_with_faces_at_zero_bounds_both_biases(p, rest, readings)
     assert abs(weights.bias) <= 2 * eps + 1e-12
 
 
-def shaken(network: Network, seed: int, size: float) -> Network:
+def perturb(network: Network, seed: int, size: float) -> Network:
     """The network with every non-zero parameter multiplied by 1 ± size."""
     rng = np.random.default_rng(seed)
     return jax.tree.map(
@@ -185,32 +185,32 @@ def shaken(network: Network, seed: int, size: float) -> Network:
 @given(seed=seeds, size=st.sampled_from([1e-6, 1e-3, 1e-2]), reading=st.sampled_from(["negated", "signed"]))
 @few(30)
 def test_no_network_of_the_lemmas_structure_breaks_the_deep_bound(seed, size, reading, problems, readings):
-    network = shaken(EXACT, seed, size)
-    found = bounds.check_deep_bound(network, readings[reading], problems)
-    assume(found.bound.eps < 0.09)
-    assert failing(found) == set()
-    assert found.holds
+    network = perturb(EXACT, seed, size)
+    result = bounds.check_deep_bound(network, readings[reading], problems)
+    assume(result.bound.eps < 0.09)
+    assert failing(result) == set()
+    assert result.holds
 
 
 def test_without_the_negatives_a_network_of_the_lemmas_structure_breaks_the_deep_bound(problems, readings):
-    found = bounds.check_deep_bound(shaken(EXACT, 1, 1e-2), readings["corners"], problems)
-    assert failing(found) == {"their negatives"}
+    result = bounds.check_deep_bound(perturb(EXACT, 1, 1e-2), readings["corners"], problems)
+    assert failing(result) == {"their negatives"}
     broken = eqx.tree_at(
         lambda n: n.layers[1].update.f.layers[1].weight, EXACT, replace_fn=lambda w: w.at[0, 1].set(-3.0)
     )
-    found = bounds.check_deep_bound(broken, readings["corners"], problems)
-    assert failing(found) == {"their negatives"}
-    assert not found.holds
+    result = bounds.check_deep_bound(broken, readings["corners"], problems)
+    assert failing(result) == {"their negatives"}
+    assert not result.holds
 
 
 @pytest.mark.parametrize("mesh", MESHES)
 def test_the_fourier_condition_is_sufficient_and_not_necessary(mesh):
-    found = bounds.fourier_is_sufficient(dual(MESHES[mesh]), diffusivity=0.3)
-    assert 1.0 < found.ratio < 2.0
-    assert found.fourier == fourier_step(dual(MESHES[mesh]), 0.3)
+    condition = bounds.fourier_is_sufficient(dual(MESHES[mesh]), diffusivity=0.3)
+    assert 1.0 < condition.ratio < 2.0
+    assert condition.fourier == fourier_step(dual(MESHES[mesh]), 0.3)
 
 
 def test_the_fourier_condition_is_sharp_on_two_insulated_cells():
-    found = bounds.fourier_is_sufficient(dual(two_cells(), Neumann()))
-    assert found.ratio == pytest.approx(1.0, rel=1e-12)
+    condition = bounds.fourier_is_sufficient(dual(two_cells(), Neumann()))
+    assert condition.ratio == pytest.approx(1.0, rel=1e-12)
     assert bounds.fourier_is_sufficient(dual(squares(1), Neumann())).ratio == 1.0

@@ -24,7 +24,7 @@ KEYS = {
 SPACE_KEYS = {"consistent", "convergent", "order", "order_linf", "cells", "relative_l2", "relative_linf", "diffusivity"}
 
 
-def built(messages, outputs, claims=None):
+def build(messages, outputs, claims=None):
     return SchemeBuilder().stage(messages, outputs).build("mine", summary="mine", claims=claims or Claims())
 
 
@@ -51,7 +51,7 @@ def test_the_document_has_the_keys_it_promises(tmp_path):
 
 
 def test_a_nonlinear_scheme_gets_a_certificate_that_says_so():
-    scheme = built({"z": "alpha*(1 + T_P**2 + T_N**2)*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"})
+    scheme = build({"z": "alpha*(1 + T_P**2 + T_N**2)*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"})
     certificate = verify(scheme, quick=True)
     assert certificate.to_document()["linear"] is False
     assert certificate.linearity.hops == 1
@@ -61,20 +61,20 @@ def test_a_nonlinear_scheme_gets_a_certificate_that_says_so():
 
 
 def test_a_nonlinear_scheme_that_does_not_conserve_is_told_so():
-    scheme = built({"z": "alpha*T_P*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z"})
+    scheme = build({"z": "alpha*T_P*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z"})
     assert verify(scheme, quick=True).to_document()["conservative"] is False
 
 
 @pytest.mark.parametrize("divisor", ["n_x", "(d_x - d_x)*V_P + n_y", "d_x*n_y - d_x*n_y + n_x"])
 def test_a_scheme_that_divides_by_zero_on_a_mesh_is_told_where(divisor):
-    scheme = built({"z": f"alpha*A/({divisor})*(T_N - T_P)"}, {"T_new": "T + dt/V*z"})
+    scheme = build({"z": f"alpha*A/({divisor})*(T_N - T_P)"}, {"T_new": "T + dt/V*z"})
     certificate = verify(scheme, mesh=right_triangles(4))
     assert any("not finite at cell" in line.evidence for line in certificate.lines)
     json.dumps(certificate.to_document(), allow_nan=False)
 
 
 def test_a_scheme_that_blows_up_is_never_stable():
-    scheme = built({"z": "-alpha*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"})
+    scheme = build({"z": "-alpha*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"})
     certificate = verify(scheme, quick=True, families=("squares",))
     assert certificate.stability.dt_max == 0
     assert certificate.to_document()["stability"]["dt_max_over_fourier"] == 0
@@ -82,13 +82,13 @@ def test_a_scheme_that_blows_up_is_never_stable():
 
 
 def test_a_scheme_that_forgets_its_field_gets_a_certificate():
-    certificate = verify(built({}, {"T_new": "S*dt"}), quick=True, families=("squares",))
+    certificate = verify(build({}, {"T_new": "S*dt"}), quick=True, families=("squares",))
     assert certificate.to_document()["conservative"] is False
     assert certificate.to_document()["generator_ok"] is not True
 
 
 def test_a_false_claim_is_contradicted():
-    scheme = built(
+    scheme = build(
         {"z": "alpha*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z + dt*S"}, Claims(time_order=2, stable_to=3.0)
     )
     certificate = verify(scheme, quick=True, families=())

@@ -1,4 +1,4 @@
-"""Fluxes by algebra and intervals: what is known of the textbook's, and decoys that samples would let pass."""
+"""Fluxes by algebra and intervals: known properties of textbook fluxes, and decoys that samples would let pass."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def flux(name: str, equation: object = BURGERS) -> Flux:
     return Flux(FLUXES[name].of(equation, P, N), equation, states_of(equation))  # type: ignore[arg-type]
 
 
-def own(text: str, equation: object = BURGERS) -> Flux:
+def parse_flux(text: str, equation: object = BURGERS) -> Flux:
     """A flux given as text in p, n, a and |a|."""
     a = symbol("direction_n") if equation is not ADVECTION else symbol("velocity_n")
     formula = parse(text, ("p", "n", "a")).subs({symbol("p"): P, symbol("n"): N, symbol("a"): a})
@@ -46,17 +46,17 @@ def test_claims_of_the_textbook_fluxes_hold(name: str, equation: object) -> None
     one = flux(name, equation)
     assert is_consistent(one).holds
     assert is_antisymmetric(one).by.startswith("algebra")
-    found = examine_monotonicity(one)
-    assert found.holds is FLUXES[name].monotone
-    if found.holds:
-        assert found.exactly
+    slopes = examine_monotonicity(one)
+    assert slopes.holds is FLUXES[name].monotone
+    if slopes.holds:
+        assert slopes.exactly
 
 
 def test_rusanov_is_monotone_to_the_width_of_the_intervals() -> None:
-    found = examine_monotonicity(flux("rusanov"))
-    assert found.holds
+    slopes = examine_monotonicity(flux("rusanov"))
+    assert slopes.holds
     # It touches 0 on the diagonal u_P = u_N, where boxes of width 2⁻⁹ of the range leave about as much open.
-    assert -0.005 <= min(found.rising.bound, found.falling.bound) < 0
+    assert -0.005 <= min(slopes.rising.bound, slopes.falling.bound) < 0
 
 
 def test_central_with_diffusion_is_monotone_up_to_a_cell_peclet_number_of_two() -> None:
@@ -78,13 +78,13 @@ def test_central_with_diffusion_is_monotone_up_to_a_cell_peclet_number_of_two() 
     ],
 )
 def test_a_flux_of_something_else_is_not_consistent(text: str, equation: object) -> None:
-    found = is_consistent(own(text, equation))
-    assert not found.holds
-    assert found.apart > 1e-3
+    identity = is_consistent(parse_flux(text, equation))
+    assert not identity.holds
+    assert identity.apart > 1e-3
 
 
 def test_what_leaves_one_cell_has_to_enter_the_other() -> None:
-    one_sided = own("a*p", ADVECTION)
+    one_sided = parse_flux("a*p", ADVECTION)
     assert is_consistent(one_sided).holds
     assert not is_antisymmetric(one_sided).holds
 
@@ -94,39 +94,39 @@ BUMP = f"({UPWIND})*1 + {{height}}*a*exp(-((p + n - 0.6274)/{{width}})**2)*(n - 
 
 def test_a_narrow_bump_between_samples_is_found() -> None:
     """∂F/∂u_P = 1 but near u_P + u_N = 0.6274, in a strip of width 1e-3: 1,000 random points hardly see it."""
-    found = examine_monotonicity(own(BUMP.format(height=2.0, width=2e-4), ADVECTION))
-    assert found.holds is False
-    worst = found.rising if found.rising.value < found.falling.value else found.falling
+    slopes = examine_monotonicity(parse_flux(BUMP.format(height=2.0, width=2e-4), ADVECTION))
+    assert slopes.holds is False
+    worst = slopes.rising if slopes.rising.value < slopes.falling.value else slopes.falling
     assert abs(worst.at[0] + worst.at[1] - 0.6274) < 2e-3
-    assert examine_monotonicity(own(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
+    assert examine_monotonicity(parse_flux(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
 
 
 def test_a_notch_of_two_kinks_is_found() -> None:
     """The slope along u_P is 1 but for −4 between two kinks, 1e-3 apart."""
-    found = examine_monotonicity(own(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
-    assert found.holds is False
-    assert 0.3137 <= found.rising.at[0] <= 0.3147
-    assert found.rising.value == pytest.approx(-4.0, abs=0.1)
+    slopes = examine_monotonicity(parse_flux(f"{UPWIND} - 5*a*(max(p, 0.3137) - max(p, 0.3147))", ADVECTION))
+    assert slopes.holds is False
+    assert 0.3137 <= slopes.rising.at[0] <= 0.3147
+    assert slopes.rising.value == pytest.approx(-4.0, abs=0.1)
 
 
 def test_a_downward_jump_is_a_counterexample_and_not_only_undecided() -> None:
-    falls = own(f"{UPWIND} - a*sign(p - 0.25)/50", ADVECTION)
-    found = examine_monotonicity(falls)
-    assert found.holds is False
-    assert found.rising.at[0] == pytest.approx(0.25, abs=0.01)
+    falls = parse_flux(f"{UPWIND} - a*sign(p - 0.25)/50", ADVECTION)
+    slopes = examine_monotonicity(falls)
+    assert slopes.holds is False
+    assert slopes.rising.at[0] == pytest.approx(0.25, abs=0.01)
 
 
 def test_roe_without_a_fix_is_not_an_e_flux() -> None:
     """The decoy of Murman and Roe: |a (u_P + u_N)/2| as viscosity, which vanishes at a transonic rarefaction."""
-    roe = own("a*(p**2 + n**2)/4 - abs(a*(p + n)/2)*(n - p)/2")
+    roe = parse_flux("a*(p**2 + n**2)/4 - abs(a*(p + n)/2)*(n - p)/2")
     assert is_consistent(roe).holds
     assert is_antisymmetric(roe).holds
     monotone = examine_monotonicity(roe)
     assert monotone.holds is False
-    found = examine_e_condition(roe, monotone)
-    assert found.holds is False
+    e_flux = examine_e_condition(roe, monotone)
+    assert e_flux.holds is False
     # F(−1, 1) = ½, and f(0) = 0 lies between.
-    assert found.excess == pytest.approx(0.5, abs=1e-12)
+    assert e_flux.excess == pytest.approx(0.5, abs=1e-12)
     assert examine_e_condition(flux("godunov"), examine_monotonicity(flux("godunov"))).follows
 
 
@@ -138,23 +138,23 @@ def test_steps_are_bounded_by_hartens_coefficients() -> None:
         ("engquist-osher", BURGERS, 0.9),
         ("rusanov", BURGERS, 0.85),
     ):
-        own = flux(name, equation)
-        found = bound_step(own, largest_speed(own), antisymmetric=is_antisymmetric(own).holds)
-        assert least <= found.variation <= 1.0
-        assert found.extrema <= 1.0
+        numerical = flux(name, equation)
+        bound = bound_step(numerical, largest_speed(numerical), antisymmetric=is_antisymmetric(numerical).holds)
+        assert least <= bound.variation <= 1.0
+        assert bound.extrema <= 1.0
         # What is proved is never contradicted by a step.
-        assert found.measured_variation >= found.variation
-        assert found.measured_extrema >= found.extrema
-        assert found.measured_extrema == pytest.approx(1.0, rel=0.01)
+        assert bound.measured_variation >= bound.variation
+        assert bound.measured_extrema >= bound.extrema
+        assert bound.measured_extrema == pytest.approx(1.0, rel=0.01)
     for name, equation, antisymmetric in (("upwind", BOTH, True), ("upwind", ADVECTION, False)):
         with pytest.raises(NumericalError, match="without diffusion"):
             bound_step(flux(name, equation), 1.0, antisymmetric=antisymmetric)
 
 
 def test_the_flux_of_a_scheme_is_what_its_message_says() -> None:
-    found = flux_of(find("godunov", "burgers"))
-    assert found is not None
-    assert is_consistent(found).holds
+    godunov = flux_of(find("godunov", "burgers"))
+    assert godunov is not None
+    assert is_consistent(godunov).holds
     assert has_flux_of_equation(find("central", "advection-diffusion"))
     assert has_flux_of_equation(find("lax-wendroff", "advection"))
     assert flux_of(find("minmod", "advection")) is None

@@ -1,4 +1,4 @@
-"""Each decoy once got a wrong line, most of them "as claimed"; each gets the line and the verdict it deserves."""
+"""Wrong schemes that certificates once accepted, most of them "as claimed": each gets the right lines and verdict."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ from fluxforge.stepping import general_stepper
 
 
 @cache
-def certified(name: str) -> Certificate:
+def certify_decoy(name: str) -> Certificate:
     return verify(DECOYS[name], quick=True, families=("squares",))
 
 
@@ -75,7 +75,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", DECOYS)
 def test_a_decoy_is_contradicted_by_the_right_claims(name: str) -> None:
-    certificate = certified(name)
+    certificate = certify_decoy(name)
     assert certificate.verdict == "contradicted"
     assert {check.property for check in certificate.contradicted} == EXPECTED[name][0]
 
@@ -83,8 +83,8 @@ def test_a_decoy_is_contradicted_by_the_right_claims(name: str) -> None:
 @pytest.mark.parametrize("name", DECOYS)
 def test_a_decoy_gets_the_lines_it_deserves(name: str) -> None:
     for start, verdict in EXPECTED[name][1].items():
-        found = line(certified(name), start)
-        assert str(found.verdict) == verdict, found
+        first = line(certify_decoy(name), start)
+        assert str(first.verdict) == verdict, first
 
 
 def test_the_original_gets_none_of_these_lines() -> None:
@@ -97,10 +97,12 @@ def test_the_original_gets_none_of_these_lines() -> None:
 @pytest.mark.parametrize("name", DECOYS)
 def test_every_claim_has_a_line(name: str) -> None:
     claims = DECOYS[name].claims
-    made = {"conservative", "generator", "time_order", "stable_to"} | {f"space order on {one}" for one in claims.space}
-    lines = {line.property.removeprefix("claim: ") for line in certified(name).lines if "claim: " in line.property}
-    assert lines == made
-    left_out = {check.property for check in certified(name).claims if not check.asked}
+    wanted = {"conservative", "generator", "time_order", "stable_to"} | {
+        f"space order on {one}" for one in claims.space
+    }
+    lines = {line.property.removeprefix("claim: ") for line in certify_decoy(name).lines if "claim: " in line.property}
+    assert lines == wanted
+    left_out = {check.property for check in certify_decoy(name).claims if not check.asked}
     assert left_out == {f"space order on {one}" for one in claims.space if one != "squares"}
 
 
@@ -134,9 +136,9 @@ def test_families_that_were_not_asked_for_do_not_count() -> None:
 
 
 def test_the_drift_has_a_diffusivity_of_one_beside_it() -> None:
-    found = lattice_equation(DECOYS["drift"], "squares")
-    assert pytest.approx(np.eye(2), abs=1e-9) == found.K
-    assert found.drift == pytest.approx([1e-6, 0.0], rel=1e-6, abs=1e-12)
+    equation = lattice_equation(DECOYS["drift"], "squares")
+    assert pytest.approx(np.eye(2), abs=1e-9) == equation.K
+    assert equation.drift == pytest.approx([1e-6, 0.0], rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("family", ["equilateral", "cross"])
@@ -155,10 +157,10 @@ def test_linear_means_additive_too() -> None:
         ).advance
         return lambda T: plain(T) + 0.01 * (jnp.median(T) - T)
 
-    found = verify_step(make, mesh=jittered(4, 0.2, 1)).linearity
-    assert found.homogeneity < 1e-10
-    assert found.additivity > 1e-4
-    assert not found.linear
+    linearity = verify_step(make, mesh=jittered(4, 0.2, 1)).linearity
+    assert linearity.homogeneity < 1e-10
+    assert linearity.additivity > 1e-4
+    assert not linearity.linear
 
 
 @pytest.mark.parametrize(("K", "consistent"), [(np.eye(2), True), (np.diag([1.3, 0.7]), False), (None, False)])
@@ -167,6 +169,6 @@ def test_a_scheme_that_converges_with_another_diffusivity_is_not_consistent(
 ) -> None:
     rates = Rates((1.0, 0.5, 0.25, 0.125), (0.08, 0.02, 0.005, 0.00125))
     study = SpaceStudy("squares", (16, 64, 256, 1024), rates, rates)
-    found = FamilyResult(study, None, K)
-    assert found.convergent
-    assert found.consistent is consistent
+    result = FamilyResult(study, None, K)
+    assert result.convergent
+    assert result.consistent is consistent

@@ -131,9 +131,9 @@ def test_the_original_is_as_claimed() -> None:
 
 @pytest.mark.parametrize(("reaction", "order"), [("half", 2), ("T", 1)])
 def test_a_reaction_at_the_wrong_stage_costs_an_order(reaction: str, order: int) -> None:
-    found = measure_time_order(midpoint(reaction), parameters=CARRIED.example(2))
-    assert found.exact_order == order
-    assert found.order == pytest.approx(order, abs=0.1)
+    study = measure_time_order(midpoint(reaction), parameters=CARRIED.example(2))
+    assert study.exact_order == order
+    assert study.order == pytest.approx(order, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_coefficient_of_one_side_is_neither_conservative_nor_consistent(
 ) -> None:
     """With constants all of them are the same scheme."""
     scheme = one_stage(f"{mean}/delta*(T_P - T_N)", "T + dt/V*z + dt*S", LAYERED)
-    found = measure_conservation(scheme, parameters=LAYERED.example(2))
-    assert found.holds == conserves
-    assert (found.defect or 0.0) < 1e-12 or not conserves
+    conservation = measure_conservation(scheme, parameters=LAYERED.example(2))
+    assert conservation.holds == conserves
+    assert (conservation.defect or 0.0) < 1e-12 or not conserves
     assert falls_with_size(scheme, "squares") == consistent
     if mean == "k_N":
         return
@@ -168,5 +168,5 @@ def test_a_factor_of_two_off_the_diagonal_is_seen() -> None:
     equation = from_document({"name": "turned", "diffusion": "K", "parameters": {"K": {"rank": "tensor"}}})
     own = own_equation(equation, 2, {"K": ((1.3, 0.2), (0.2, 0.9))})
     twice = SmoothEquation(0.0, np.zeros(2), np.array([[1.3, 0.4], [0.4, 0.9]]))
-    assert twice.apart(own) == pytest.approx(0.2 / 1.3)
-    assert own.apart(own) == 0
+    assert twice.distance_from(own) == pytest.approx(0.2 / 1.3)
+    assert own.distance_from(own) == 0

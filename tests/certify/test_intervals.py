@@ -65,16 +65,16 @@ def test_values_and_difference_quotients_lie_inside(
     formula: sp.Expr, bx: list[float], by: list[float], s: float, t: float, other: float
 ) -> None:
     boxes = {x: _box(*bx), y: _box(*by)}
-    found = enclose(formula, boxes, (x, y))
+    enclosure = enclose(formula, boxes, (x, y))
     with mpmath.workdps(60):
         at = {x: mpmath.mpf(_between(bx, s)), y: mpmath.mpf(_between(by, t))}
         moved = {**at, x: mpmath.mpf(_between(bx, other))}
         one, two = _at(formula, at), _at(formula, moved)
-        assert mpmath.mpf(float(found.value.low[0])) <= one <= mpmath.mpf(float(found.value.high[0]))
+        assert mpmath.mpf(float(enclosure.value.low[0])) <= one <= mpmath.mpf(float(enclosure.value.high[0]))
         # 60 digits against the width of the smallest step between doubles in [−3, 3]: the quotient itself is exact.
         if at[x] != moved[x] and abs(at[x] - moved[x]) > 1e-30:
             quotient = (one - two) / (at[x] - moved[x])
-            slope = slope_or_zero(found.slopes[0], (1,))
+            slope = slope_or_zero(enclosure.slopes[0], (1,))
             slack = mpmath.mpf(10) ** -25 * (1 + abs(quotient))
             assert mpmath.mpf(float(slope.low[0])) - slack <= quotient <= mpmath.mpf(float(slope.high[0])) + slack
 
@@ -83,13 +83,13 @@ def test_values_and_difference_quotients_lie_inside(
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
 def test_sums_and_products_are_rounded_outward_and_only_where_they_are_inexact(a: float, b: float) -> None:
     one, two = iv.point(a), iv.point(b)
-    for found, exact in (
+    for interval, exact in (
         (iv.add(one, two), Fraction(a) + Fraction(b)),
         (iv.multiply(one, two), Fraction(a) * Fraction(b)),
     ):
-        assert Fraction(float(found.low[0])) <= exact <= Fraction(float(found.high[0]))
+        assert Fraction(float(interval.low[0])) <= exact <= Fraction(float(interval.high[0]))
         if exact != 0 and abs(exact) > 1e-200 and Fraction(float(exact)) == exact:
-            assert float(found.low[0]) == float(found.high[0]) == float(exact)
+            assert float(interval.low[0]) == float(interval.high[0]) == float(exact)
 
 
 def test_a_kink_shows_the_slopes_of_both_sides_and_a_jump_none() -> None:

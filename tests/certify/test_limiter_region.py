@@ -18,9 +18,9 @@ def phi(text: str) -> sp.Expr:
 
 @pytest.mark.parametrize("name", ["minmod", "van-leer", "superbee", "arora-roe"])
 def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> None:
-    found = limiter_region(LIMITERS[name].phi)
-    assert found.holds
-    assert found.second_order
+    region = limiter_region(LIMITERS[name].phi)
+    assert region.holds
+    assert region.second_order
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> N
     ],
 )
 def test_a_limiter_outside_is_told_with_the_place(text: str, bound: str, r: float | None) -> None:
-    found = limiter_region(phi(text))
-    assert found.holds is False
-    assert found.violated == bound
+    region = limiter_region(phi(text))
+    assert region.holds is False
+    assert region.violated == bound
     if r is not None:
-        assert found.margins[bound].at[0] == pytest.approx(r, abs=2e-3)
-    line = limiter_line(found)
+        assert region.margins[bound].at[0] == pytest.approx(r, abs=2e-3)
+    line = limiter_line(region)
     assert line.verdict is Verdict.FAILS
     assert bound in line.evidence
 
 
 def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
-    found = limiter_region(phi("max(0, min(r, 1))/2"))
-    assert found.holds
-    assert not found.second_order
-    assert "first order only" in limiter_line(found).evidence
+    region = limiter_region(phi("max(0, min(r, 1))/2"))
+    assert region.holds
+    assert not region.second_order
+    assert "first order only" in limiter_line(region).evidence
     assert {C, R} == set(phi("r*c").free_symbols)
 
 
@@ -70,19 +70,19 @@ def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
     ],
 )
 def test_second_order_needs_one_at_one_and_about_it(inner: str, why: str) -> None:
-    found = limiter_region(parse(CLIPPED.format(inner), ("r", "q", "c")))
-    assert found.holds
-    assert not found.second_order
-    assert why in limiter_line(found).evidence
+    region = limiter_region(parse(CLIPPED.format(inner), ("r", "q", "c")))
+    assert region.holds
+    assert not region.second_order
+    assert why in limiter_line(region).evidence
 
 
 @pytest.mark.parametrize("inner", ["1 + (1 + c)*(r - 1)/3", "1 + 5*(q - 1) - 7*(r - 1)", "where(r < q, 40, -3)"])
 def test_a_formula_that_is_clipped_to_the_bounds_is_within_them_whatever_it_contains(inner: str) -> None:
     formula = parse(CLIPPED.format(inner), ("r", "q", "c"))
     assert is_clipped(formula)
-    found = limiter_region(formula)
-    assert found.holds
-    assert "max(0, min(2r/c, 2/(1 − c), …))" in limiter_line(found).method
+    region = limiter_region(formula)
+    assert region.holds
+    assert "max(0, min(2r/c, 2/(1 − c), …))" in limiter_line(region).method
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,6 @@ def test_a_formula_that_is_clipped_to_a_tenth_instead_of_zero_is_refused() -> No
 
 @pytest.mark.slow
 def test_a_bound_that_is_broken_for_one_downwind_difference_only_is_found() -> None:
-    found = limiter_region(parse("max(0, min(r, 1))*(1 + 2*max(0, 1 - 100*abs(q - 3)))", ("r", "q", "c")))
-    assert found.holds is False
-    assert "q = 3" in limiter_line(found).evidence
+    region = limiter_region(parse("max(0, min(r, 1))*(1 + 2*max(0, 1 - 100*abs(q - 3)))", ("r", "q", "c")))
+    assert region.holds is False
+    assert "q = 3" in limiter_line(region).evidence

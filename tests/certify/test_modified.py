@@ -13,9 +13,9 @@ from fluxforge.scheme.reference import BUILT_IN
 alpha = symbol("alpha")
 
 
-def same(found, wanted):
-    keys = set(found) | set(wanted)
-    return all(sp.simplify(found.get(key, 0) - wanted.get(key, 0)) == 0 for key in keys)
+def same(derivatives, wanted):
+    keys = set(derivatives) | set(wanted)
+    return all(sp.simplify(derivatives.get(key, 0) - wanted.get(key, 0)) == 0 for key in keys)
 
 
 def test_euler_on_squares_has_the_textbook_modified_equation():
@@ -50,9 +50,9 @@ def test_the_printed_crank_nicolson_runs_backwards():
 def test_a_ring_averages_over_all_paths_to_a_cell():
     """Two paths lead to a diagonal cell of squares: taking one of them would single out a direction."""
     scheme = ring("alpha/2*(T_N - T_P)")
-    found = square_equation(scheme)
-    assert same(found.leading, {(2, 0): alpha, (0, 2): alpha})
-    assert np.array(found.diffusivity(), float) == pytest.approx(lattice_diffusion(scheme, "squares"), abs=1e-10)
+    equation = square_equation(scheme)
+    assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
+    assert np.array(equation.diffusivity(), float) == pytest.approx(lattice_diffusion(scheme, "squares"), abs=1e-10)
 
 
 def test_a_formula_that_would_be_simplified_for_hours_is_refused():

@@ -1,4 +1,4 @@
-"""Broken on purpose: every mutant is caught, and by the line that should catch it."""
+"""Schemes broken on purpose: each is caught by the line that should catch it."""
 
 import pytest
 
@@ -60,10 +60,10 @@ def test_a_source_without_dt_leaves_no_generator():
 
 def test_the_volume_of_the_wrong_cell_is_not_conservative():
     mutant = one_stage("alpha*A/delta*(T_N - T_P)/V_N", "T + dt*z + dt*S")
-    found = measure_conservation(mutant)
-    assert not found.holds
-    assert found.defect > 1e-3
-    assert found.drift > 1e-6
+    conservation = measure_conservation(mutant)
+    assert not conservation.holds
+    assert conservation.defect > 1e-3
+    assert conservation.drift > 1e-6
 
 
 def test_a_missing_half_is_of_order_one():

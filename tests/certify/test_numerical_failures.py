@@ -1,4 +1,4 @@
-"""What a scheme does to a measurement is a line of its certificate; a fault of the program is an error."""
+"""Numerical failures of a measurement become lines of the certificate; faults of the program are raised."""
 
 import json
 import math
@@ -10,8 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from fluxforge.certify import Verdict, _doubts, verify, verify_step
-from fluxforge.certify._certificate import _stability
+from fluxforge.certify import Certificate, Verdict, _doubts, list_doubts, verify, verify_step
 from fluxforge.certify._properties import Stability
 from fluxforge.certify._systems import exact_solution
 from fluxforge.certify.growth import measure_maximum_principle
@@ -37,7 +36,7 @@ FAULTS = [
 FAILURES = [NumericalError, InstabilityError, ZeroDivisionError, OverflowError, np.linalg.LinAlgError]
 
 
-def raising(kind: type[Exception]) -> Any:
+def failing_with(kind: type[Exception]) -> Any:
     def measure(*_: object, **__: object) -> None:
         raise kind("what went wrong")
 
@@ -46,12 +45,12 @@ def raising(kind: type[Exception]) -> Any:
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_of_the_program_ends_the_certificate(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(VERIFICATION, "measure_linearity", raising(kind))
+    monkeypatch.setattr(VERIFICATION, "measure_linearity", failing_with(kind))
     with pytest.raises(kind, match="what went wrong"):
         verify("euler", mesh=squares(2))
-    monkeypatch.setattr(_doubts, "other_equation", raising(kind))
+    monkeypatch.setattr(_doubts, "other_equation", failing_with(kind))
     with pytest.raises(kind, match="what went wrong"):
-        _doubts.list_doubts([BUILT_IN["euler"]], squares(2))
+        list_doubts([BUILT_IN["euler"]], squares(2))
 
 
 def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +58,7 @@ def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> 
         f"measure_{name}" for name in ("maximum_principle", "stability", "cost", "transient_growth", "conservation")
     )
     for name, kind in zip(names, FAILURES, strict=True):
-        monkeypatch.setattr(VERIFICATION, name, raising(kind))
+        monkeypatch.setattr(VERIFICATION, name, failing_with(kind))
     lines = [line for line in verify("euler", mesh=squares(2)).lines if line.evidence == "what went wrong"]
     assert len(lines) == len(names)
     assert {line.verdict for line in lines} == {Verdict.UNKNOWN}
@@ -67,8 +66,8 @@ def test_a_numerical_failure_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_numerical_failure_is_a_note_of_a_run(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_doubts, "other_equation", raising(kind))
-    (note,) = _doubts.list_doubts([BUILT_IN["euler"]], squares(2))
+    monkeypatch.setattr(_doubts, "other_equation", failing_with(kind))
+    (note,) = list_doubts([BUILT_IN["euler"]], squares(2))
     assert "is not established (what went wrong)" in note
 
 
@@ -91,7 +90,7 @@ def test_matrices_that_cannot_be_solved_say_so() -> None:
 
 
 def test_a_step_that_is_not_finite_has_no_maximum_principle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NaN is neither negative nor positive: taken as it is, it broke no principle at any step."""
+    """Comparisons with NaN are false: unchecked, a NaN would violate no principle at any step."""
     broken = csr_array(np.diag([1.0, math.nan, 1.0, 1.0]))
     monkeypatch.setattr(sys.modules["fluxforge.certify.growth"], "step_matrix", lambda *_, **__: broken)
     with pytest.raises(NumericalError, match="is not finite at cell 1"):
@@ -106,19 +105,23 @@ def test_a_step_that_gives_no_numbers_gets_a_certificate() -> None:
     assert Verdict.HOLDS not in {line.verdict for line in certificate.lines}
 
 
-def mine(messages: dict[str, str], output: str) -> Scheme:
+def build(messages: dict[str, str], output: str) -> Scheme:
     return SchemeBuilder().stage(messages, {"T_new": output}).build("mine")
 
 
 def test_a_scheme_that_forgets_all_fields_has_no_modified_equation() -> None:
     with pytest.raises(NumericalError, match="does not depend on T or S"):
-        square_equation(mine({}, "1 + dt"))
+        square_equation(build({}, "1 + dt"))
+
+
+def stability_document(stability: Stability) -> Any:
+    return Certificate(scheme="any", quick=False, stability=stability).to_document()["stability"]
 
 
 def test_a_document_tells_no_limit_from_a_limit_not_known() -> None:
-    bent = mine({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, "T + dt/V*z")
+    bent = build({"z": "alpha*A/delta*(T_N**3 - T_P**3)"}, "T + dt/V*z")
     schemes = (BUILT_IN["euler"], BUILT_IN["crank-nicolson"], bent)
-    documents = [_stability(measure_stability(scheme, dual(squares(2)))) for scheme in schemes]
+    documents = [stability_document(measure_stability(scheme, dual(squares(2)))) for scheme in schemes]
     json.dumps(documents, allow_nan=False)
     for key in ("dt_limit_kind", "real_interval_kind"):
         assert [document[key] for document in documents] == ["finite", "unlimited", "unknown"]
@@ -131,5 +134,5 @@ def test_a_document_tells_no_limit_from_a_limit_not_known() -> None:
 
 def test_steps_that_were_all_stable_when_tried_are_not_called_unlimited() -> None:
     tried = Stability(None, False, None, math.inf, 0.1, 1.0, None, None, None)
-    document = _stability(tried)
+    document = stability_document(tried)
     assert (document["bound"], document["unlimited"], document["dt_limit_kind"]) == (False, None, "unknown")

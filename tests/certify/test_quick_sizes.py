@@ -2,11 +2,11 @@
 
 import pytest
 
-from fluxforge.certify import _refinement
+from fluxforge.certify import Rates, _refinement
 from fluxforge.certify._certificate import Request
 from fluxforge.certify._evidence import Recorder
 from fluxforge.certify._families import FULL, QUICK, Levels, enlarge_levels
-from fluxforge.certify._studies import Rates, SpaceStudy
+from fluxforge.certify._studies import SpaceStudy
 from fluxforge.scheme import find
 
 SETTLED = (1.0, 0.25, 0.0625, 0.015625)
@@ -27,8 +27,8 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
     levels = Levels(family, sizes or QUICK[family])
     request = Request(find(name), None, (levels,), (), None, quick)
     recorder = Recorder(linear=True, questions=1, progress=None)
-    found = _refinement._study_space(request, recorder, levels)
-    return asked, found[0].l2.order
+    measured = _refinement._study_space(request, recorder, levels)
+    return asked, measured[0].l2.order
 
 
 def test_rates_that_do_not_settle_are_measured_at_the_full_sizes(monkeypatch):

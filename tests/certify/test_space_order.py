@@ -3,10 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluxforge.certify import verify
+from fluxforge.certify import Rates, verify
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import PROBLEMS, differentiate_solution
-from fluxforge.certify._studies import Rates
 from fluxforge.certify.order import measure_space_order, measure_steady_errors, study_meshes
 from fluxforge.errors import InputError
 from fluxforge.mesh import right_triangles, squares

@@ -16,11 +16,11 @@ GRAPH = dual(jittered(6, 0.2, 4))
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_the_largest_stable_step_is_confirmed_by_rollouts(name):
-    found = measure_stability(BUILT_IN[name], GRAPH)
-    assert found.one_operator
-    assert found.interval == pytest.approx(INTERVALS[name], rel=1e-12)
-    assert found.stable_below
-    assert found.diverges_above
+    stability = measure_stability(BUILT_IN[name], GRAPH)
+    assert stability.one_operator
+    assert stability.interval == pytest.approx(INTERVALS[name], rel=1e-12)
+    assert stability.stable_below
+    assert stability.diverges_above
 
 
 def test_the_fourier_condition_is_sufficient_not_necessary():
@@ -28,10 +28,10 @@ def test_the_fourier_condition_is_sufficient_not_necessary():
 
 
 def test_crank_nicolson_is_unlimited_but_oscillates():
-    found = measure_stability(BUILT_IN["crank-nicolson"], GRAPH)
-    assert math.isinf(found.dt_max)
-    assert found.over_fourier is None
-    assert found.oscillation == pytest.approx(2.0)
+    stability = measure_stability(BUILT_IN["crank-nicolson"], GRAPH)
+    assert math.isinf(stability.dt_max)
+    assert stability.over_fourier is None
+    assert stability.oscillation == pytest.approx(2.0)
 
 
 def test_the_printed_crank_nicolson_is_never_stable():
@@ -46,13 +46,13 @@ def test_a_scheme_of_two_operators_gets_its_limit_from_the_spectral_radius():
         .stage({"y": "alpha*A*(half_N - half_P)"}, {"T_new": "T + dt/V*y"})
         .build("odd", summary="two operators", claims=Claims())
     )
-    found = measure_stability(odd, GRAPH)
-    assert found.one_operator is False
-    assert found.interval is None
-    assert not found.bound
-    assert found.stable_below
-    assert found.diverges_above
-    line = stability_line(found, "here")
+    stability = measure_stability(odd, GRAPH)
+    assert stability.one_operator is False
+    assert stability.interval is None
+    assert not stability.bound
+    assert stability.stable_below
+    assert stability.diverges_above
+    line = stability_line(stability, "here")
     assert line.property.startswith("no bound: spectral radius at most 1 at steps tried up to")
     assert "those between were not" in line.evidence
 
@@ -71,9 +71,9 @@ def test_a_slowly_growing_mode_is_not_stable_at_any_step():
 
 
 def test_a_symmetric_step_has_no_transient_growth():
-    found = measure_transient_growth(BUILT_IN["euler"], GRAPH, largest=find_largest_step(BUILT_IN["euler"], GRAPH))
-    assert found.normal
-    assert found.largest == found.one_step <= 1
+    growth = measure_transient_growth(BUILT_IN["euler"], GRAPH, largest=find_largest_step(BUILT_IN["euler"], GRAPH))
+    assert growth.normal
+    assert growth.largest == growth.one_step <= 1
 
 
 def test_the_growth_of_a_non_normal_step_is_that_of_its_powers():
@@ -83,17 +83,17 @@ def test_the_growth_of_a_non_normal_step_is_that_of_its_powers():
         .stage({"z": "alpha*A/delta*(T_N - T_P)*(1 + 9/10*n_x)"}, {"T_new": "T + dt/V*z"})
         .build("lopsided", claims=Claims())
     )
-    found = measure_transient_growth(lopsided, GRAPH, largest=find_largest_step(lopsided, GRAPH))
-    assert not found.normal
-    dt = found.over_fourier * fourier_step(GRAPH)
+    growth = measure_transient_growth(lopsided, GRAPH, largest=find_largest_step(lopsided, GRAPH))
+    assert not growth.normal
+    dt = growth.over_fourier * fourier_step(GRAPH)
     root = np.sqrt(GRAPH.V)
     B = root[:, None] * step_matrix(lopsided, GRAPH, dt).toarray() / root
     assert np.abs(np.linalg.eigvals(B)).max() <= 1
     norms = [np.linalg.norm(np.linalg.matrix_power(B, k), 2) for k in range(1, 1001)]
-    assert found.one_step == pytest.approx(norms[0])
-    assert found.largest == pytest.approx(max(norms))
-    assert found.largest > 1.01
-    assert found.steps == int(np.argmax(norms)) + 1
+    assert growth.one_step == pytest.approx(norms[0])
+    assert growth.largest == pytest.approx(max(norms))
+    assert growth.largest > 1.01
+    assert growth.steps == int(np.argmax(norms)) + 1
 
 
 def test_eulers_maximum_principle_ends_exactly_at_the_fourier_step():
@@ -101,19 +101,19 @@ def test_eulers_maximum_principle_ends_exactly_at_the_fourier_step():
 
 
 def test_the_maximum_principle_of_crank_nicolson_ends_at_twice_the_fourier_step_or_later():
-    found = measure_maximum_principle(BUILT_IN["crank-nicolson"], dual(squares(5)))
-    assert 2.0 - 1e-9 <= found.over_fourier < 4.0
+    principle = measure_maximum_principle(BUILT_IN["crank-nicolson"], dual(squares(5)))
+    assert 2.0 - 1e-9 <= principle.over_fourier < 4.0
 
 
 def test_the_corrected_flux_has_no_maximum_principle_on_skewed_meshes():
-    found = measure_maximum_principle(BUILT_IN["corrected"], GRAPH)
-    assert found.over_fourier == 0.0
-    assert found.weight < 0
+    principle = measure_maximum_principle(BUILT_IN["corrected"], GRAPH)
+    assert principle.over_fourier == 0.0
+    assert principle.weight < 0
 
 
 def test_a_broken_maximum_principle_really_makes_a_new_extremum():
-    found = measure_maximum_principle(BUILT_IN["euler"], GRAPH)
+    principle = measure_maximum_principle(BUILT_IN["euler"], GRAPH)
     M = step_matrix(BUILT_IN["euler"], GRAPH, 1.05 * fourier_step(GRAPH))
     T = np.zeros(GRAPH.cells)
-    T[found.cell] = 1.0
+    T[principle.cell] = 1.0
     assert (M @ T).min() < 0

@@ -24,7 +24,7 @@ DECAY = from_document(
 CLAIMED = Claims(conservative=True, generator=True, time_order=1)
 
 
-def made(equation: Equation, message: str, output: str, claims: Claims = CLAIMED) -> Scheme:
+def build(equation: Equation, message: str, output: str, claims: Claims = CLAIMED) -> Scheme:
     return SchemeBuilder(equation).stage({"z": message}, {"T_new": output}).build("made", claims=claims)
 
 
@@ -39,7 +39,7 @@ def made(equation: Equation, message: str, output: str, claims: Claims = CLAIMED
 def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
     equation: Equation, message: str, output: str
 ) -> None:
-    scheme = made(equation, message, output)
+    scheme = build(equation, message, output)
     with pytest.raises(SchemeError, match="a step of dt = 0 changes the field"):
         generator(scheme, dual(jittered(3, 0.2, 1)))
     certificate = ff.verify(scheme, quick=True, families=())
@@ -59,9 +59,9 @@ def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
     ],
 )
 def test_fluxes_of_a_reaction_must_be_passed_on_whole(output: str, holds: bool) -> None:
-    found = measure_conservation(made(DECAY, "A*D*(T_N - T_P)/delta", output))
-    assert found.holds is holds
-    assert ("does not add them up whole" in conservation_line(found, "").evidence) is not holds
+    conservation = measure_conservation(build(DECAY, "A*D*(T_N - T_P)/delta", output))
+    assert conservation.holds is holds
+    assert ("does not add them up whole" in conservation_line(conservation, "").evidence) is not holds
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
@@ -83,7 +83,7 @@ def test_a_conductivity_of_the_receiver_is_not_conservative() -> None:
             "parameters": {"k": {"where": "cell", "units": AREA_PER_TIME, "default": 1.0}},
         }
     )
-    one_sided = made(layers, "A*k_P*(T_N - T_P)/delta", "T + dt*z/V + dt*S")
+    one_sided = build(layers, "A*k_P*(T_N - T_P)/delta", "T + dt*z/V + dt*S")
     assert not measure_conservation(one_sided).holds
     assert measure_conservation(find("euler", layers)).holds
 
@@ -114,7 +114,7 @@ FISHER = from_document(
     ],
 )
 def test_a_scheme_of_an_equation_that_is_not_linear_is_held_against_it(message: str, output: str, holds: bool) -> None:
-    scheme = made(FISHER, message, output, Claims(generator=True))
+    scheme = build(FISHER, message, output, Claims(generator=True))
     certificate = ff.verify(scheme, quick=True, families=())
     assert certificate.verdict == ("as claimed" if holds else "contradicted")
 

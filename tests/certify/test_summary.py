@@ -119,8 +119,8 @@ def test_a_step_given_as_a_function() -> None:
         return lambda T: jnp.asarray(T)
 
     with jax.enable_x64(True):
-        found = verify_step(make, name="still", mesh=two_cells())
-    assert found.summary == (
+        unchanged = verify_step(make, name="still", mesh=two_cells())
+    assert unchanged.summary == (
         "Step given as a function, linear in T; conserves the total heat; "
         "not established: order in space, order in time, stability."
     )
@@ -138,5 +138,5 @@ def test_a_scheme_without_a_two_point_flux() -> None:
     text = verify("corrected", mesh=right_triangles(3)).summary
     assert text.startswith("Explicit scheme with a consistent flux other than the two-point one;")
     stage = SchemeBuilder().stage({"z": "alpha*(1 + T_P**2)*A/delta*(T_N - T_P)"}, {"T_new": "T + dt/V*z"})
-    found = verify(stage.build("bent", summary=""), mesh=two_cells()).summary
-    assert found.startswith("Explicit scheme, not linear in T; does not conserve the total heat; its result")
+    summary = verify(stage.build("bent", summary=""), mesh=two_cells()).summary
+    assert summary.startswith("Explicit scheme, not linear in T; does not conserve the total heat; its result")

@@ -81,7 +81,7 @@ def test_a_step_that_is_not_analytic_has_no_series_and_its_measured_order() -> N
     numbers = face_invariants(HEAT)
     scheme = weighted_scheme("root", nested_tableau(2), HEAT, lambda _: 1 - sp.sqrt(numbers["total"]) / 3)
     assert measure_series_order(scheme) is None
-    found = measure_time_order(scheme)
+    study = measure_time_order(scheme)
     # The second Taylor coefficient is right in the limit only: order two less a half.
-    assert found.order == pytest.approx(1.5, abs=0.15)
+    assert study.order == pytest.approx(1.5, abs=0.15)
     assert measure_series_order(find("implicit")) == 1

@@ -39,14 +39,14 @@ a_x, a_y, dt = symbol("a_x"), symbol("a_y"), symbol("dt")
 
 
 def test_upwind_diffuses_by_half_a_h_times_one_minus_the_courant_number() -> None:
-    found = square_equation(find("euler", UPWIND))
+    modified = square_equation(find("euler", UPWIND))
     nu = a_x * dt / h
     wanted = a_x * h / 2 * (1 - nu)
-    along = found.leading[2, 0].subs(sp.Abs(a_x), a_x)
+    along = modified.leading[2, 0].subs(sp.Abs(a_x), a_x)
     assert sp.simplify(along - wanted) == 0
-    assert sp.simplify(found.leading[1, 1] + a_x * a_y * dt) == 0
-    assert (found.leading[1, 0], found.leading[0, 1]) == (-a_x, -a_y)
-    assert found.consistent
+    assert sp.simplify(modified.leading[1, 1] + a_x * a_y * dt) == 0
+    assert (modified.leading[1, 0], modified.leading[0, 1]) == (-a_x, -a_y)
+    assert modified.consistent
     # Of second order in time, the numerical diffusion does not depend on the step.
     assert sp.simplify(square_equation(find("midpoint", UPWIND)).leading[2, 0] - sp.Abs(a_x) * h / 2) == 0
 
@@ -58,11 +58,11 @@ def test_a_central_flux_disperses_and_euler_makes_it_diffuse_backwards() -> None
 
 def test_every_coefficient_of_the_equation_is_in_it() -> None:
     c, r = symbol("c"), symbol("r")
-    found = cube_equation(find("euler", BOTH))
-    assert found.consistent
-    assert sp.simplify(found.leading[0, 0, 0] + r / c) == 0
-    assert sp.simplify(found.leading[0, 0, 1] + symbol("a_z") / c) == 0
-    assert sp.simplify(found.leading[0, 0, 2].subs(h, 0) - symbol("D") / c) == 0
+    modified = cube_equation(find("euler", BOTH))
+    assert modified.consistent
+    assert sp.simplify(modified.leading[0, 0, 0] + r / c) == 0
+    assert sp.simplify(modified.leading[0, 0, 1] + symbol("a_z") / c) == 0
+    assert sp.simplify(modified.leading[0, 0, 2].subs(h, 0) - symbol("D") / c) == 0
 
 
 def test_a_tensor_is_named_component_by_component() -> None:
@@ -78,11 +78,11 @@ def test_a_tensor_is_named_component_by_component() -> None:
 @pytest.mark.parametrize("family", ["squares", "equilateral", "cubes"])
 def test_smooth_fields_obey_the_equation_on_every_lattice(family: str) -> None:
     size = 3 if family == "cubes" else 2
-    found = effective_equation(find("euler", BOTH), family, parameters=BOTH.example(size, 2.5))
-    assert found.holds
+    effective = effective_equation(find("euler", BOTH), family, parameters=BOTH.example(size, 2.5))
+    assert effective.holds
     # Upwind of the other side: the sign of the drift turns around.
     turned = {**BOTH.example(size, 2.5), "a": tuple(-a for a in BOTH.example(size, 2.5)["a"])}
-    assert effective_equation(find("euler", BOTH), family, parameters=turned).found.apart(found.own) > 1
+    assert effective_equation(find("euler", BOTH), family, parameters=turned).found.distance_from(effective.own) > 1
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_the_imaginary_axis_is_where_a_central_flux_lies(name: str, limit: float
     scheme = find(name, CENTRAL)
     factor = amplification(scheme)
     assert imaginary_interval(factor) == pytest.approx(limit, rel=1e-14)
-    found = wave_limit(scheme, factor, "squares", parameters=CENTRAL.example(2))
-    assert found.on_axis
+    waves = wave_limit(scheme, factor, "squares", parameters=CENTRAL.example(2))
+    assert waves.on_axis
     # On squares the reference step is h/(|a_x| + |a_y|), and the largest eigenvalue the inverse of it.
-    assert found.over_reference == pytest.approx(limit, rel=1e-12)
+    assert waves.over_reference == pytest.approx(limit, rel=1e-12)
 
 
 @pytest.mark.parametrize("family", ["squares", "cubes"])
 def test_upwind_is_stable_up_to_a_courant_number_of_one(family: str) -> None:
     scheme = find("euler", UPWIND)
-    found = wave_limit(scheme, amplification(scheme), family, parameters=UPWIND.example(3 if family == "cubes" else 2))
-    assert found.over_reference == pytest.approx(1.0, rel=1e-9)
-    assert not found.on_axis
+    waves = wave_limit(scheme, amplification(scheme), family, parameters=UPWIND.example(3 if family == "cubes" else 2))
+    assert waves.over_reference == pytest.approx(1.0, rel=1e-9)
+    assert not waves.on_axis
 
 
 def test_a_little_diffusion_makes_short_steps_stable() -> None:
     """Euler's method and a central flux: Δt ≤ 2D/|a|², from long waves, where D is small."""
     scheme = find("euler", THIN)
-    found = wave_limit(scheme, amplification(scheme), "squares", parameters={"a": (1.0, 0.0), "D": 0.001})
-    assert found.dt == pytest.approx(0.002, rel=1e-6)
+    waves = wave_limit(scheme, amplification(scheme), "squares", parameters={"a": (1.0, 0.0), "D": 0.001})
+    assert waves.dt == pytest.approx(0.002, rel=1e-6)
 
 
 def test_growth_at_small_steps_is_not_lost_in_round_off() -> None:
@@ -131,14 +131,14 @@ def test_a_central_flux_with_euler_is_told_to_have_no_stable_step() -> None:
 
 def test_the_eigenvalues_of_a_mesh_are_no_bound() -> None:
     graph = dual(jittered(5, 0.2, 1))
-    found = measure_stability(find("rk4", CENTRAL), graph, parameters=CENTRAL.example(2))
-    assert found.spectral
-    assert not found.bound
-    assert found.stable_below
+    stability = measure_stability(find("rk4", CENTRAL), graph, parameters=CENTRAL.example(2))
+    assert stability.spectral
+    assert not stability.bound
+    assert stability.stable_below
     for share, stable in ((0.999, True), (1.001, False)):
-        M = step_matrix(find("rk4", CENTRAL), graph, share * found.dt_max, parameters=CENTRAL.example(2))
+        M = step_matrix(find("rk4", CENTRAL), graph, share * stability.dt_max, parameters=CENTRAL.example(2))
         assert (np.abs(np.linalg.eigvals(M.toarray())).max() <= 1 + 1e-12) == stable
-    line = stability_line(found, "here", CENTRAL.words)
+    line = stability_line(stability, "here", CENTRAL.words)
     assert "Δt_Courant" in line.property
     assert "plane waves on squares: stable up to 2.828 Δt_Courant" in line.evidence
 

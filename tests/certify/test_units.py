@@ -14,9 +14,9 @@ from fluxforge.scheme.reference import BUILT_IN
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_built_in_schemes_do_not_depend_on_units(name):
-    found = measure_units(BUILT_IN[name])
-    assert found.holds
-    assert found.algebra == ("lengths", "times", "temperatures")
+    units = measure_units(BUILT_IN[name])
+    assert units.holds
+    assert units.algebra == ("lengths", "times", "temperatures")
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -38,16 +38,16 @@ def test_the_corrected_flux_keeps_linear_fields_at_walls_that_prescribe_the_cono
 
 
 def test_the_modified_equation_of_the_corrected_flux_has_the_whole_tensor():
-    found = square_equation(find("corrected", ANISOTROPIC))
-    assert found is not None
-    assert found.consistent
-    assert found.leading[(1, 1)] == 2 * symbol("K_xy")
+    equation = square_equation(find("corrected", ANISOTROPIC))
+    assert equation is not None
+    assert equation.consistent
+    assert equation.leading[(1, 1)] == 2 * symbol("K_xy")
 
 
 def test_the_two_point_flux_of_a_full_tensor_misses_what_is_off_its_diagonal():
-    found = square_equation(find("euler", ANISOTROPIC))
-    assert found is not None
-    assert not found.consistent
+    equation = square_equation(find("euler", ANISOTROPIC))
+    assert equation is not None
+    assert not equation.consistent
 
 
 def test_the_generator_of_scharfetter_and_gummel_is_the_equation_and_one_with_half_its_diffusion_is_not():

@@ -1,12 +1,11 @@
-"""Certificates ask the equation: manufactured sources, K, units, conservation and stability of other equations."""
+"""Certificates of other equations than heat: manufactured sources, K, units, conservation and stability."""
 
 import math
 
 import numpy as np
 import pytest
 
-from fluxforge.certify import other_equation, verify
-from fluxforge.certify._evidence import Verdict
+from fluxforge.certify import Verdict, other_equation, verify
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import diffusion_strength, problems_of
 from fluxforge.certify.conservation import measure_conservation
@@ -91,10 +90,10 @@ def test_a_wrong_sign_of_the_reaction_is_seen_by_the_manufactured_problems() -> 
 def test_linear_fields_are_kept_by_every_equation_on_squares() -> None:
     for equation in (HEAT, DECAY, CARRIED, STORED):
         parameters = equation.example(2)
-        found = run_patch_test(find("euler", equation), squares(5), parameters=parameters)
+        patch = run_patch_test(find("euler", equation), squares(5), parameters=parameters)
         # Upwind of a linear field on squares is exact inside and off at the walls, where the ghost is half a cell away.
-        assert found.exact(0)
-        assert found.exact(1) == (equation is not CARRIED)
+        assert patch.exact(0)
+        assert patch.exact(1) == (equation is not CARRIED)
 
 
 def test_the_generator_is_compared_with_the_equations_own_flux() -> None:
@@ -123,9 +122,9 @@ def test_the_tensor_of_an_anisotropic_equation_is_told_relative_to_its_own() -> 
 
 @pytest.mark.parametrize("equation", [DECAY, CARRIED], ids=str)
 def test_fluxes_between_cells_are_antisymmetric(equation) -> None:
-    found = measure_conservation(find("euler", equation))
-    assert found.holds
-    assert found.antisymmetric
+    conservation = measure_conservation(find("euler", equation))
+    assert conservation.holds
+    assert conservation.antisymmetric
     one_sided = Message(-symbol("A") * symbol("a_n") * symbol("T_P"))
     stage = Stage({"z": one_sided}, {"T_new": Output(symbol("T") + symbol("dt") / symbol("V") * symbol("z"))})
     assert not measure_conservation(Scheme("one-sided", (stage,), equation=CARRIED)).holds
@@ -151,22 +150,22 @@ def test_units_that_are_not_stated_are_not_judged() -> None:
 def test_the_order_in_time_does_not_depend_on_the_equation(name: str) -> None:
     for equation in (DECAY, CARRIED):
         scheme = find(name, equation)
-        found = measure_time_order(scheme, parameters=equation.example(2))
-        assert found.order == pytest.approx(scheme.claims.time_order, abs=0.1)
+        study = measure_time_order(scheme, parameters=equation.example(2))
+        assert study.order == pytest.approx(scheme.claims.time_order, abs=0.1)
 
 
 def test_the_limit_of_transport_is_stable_in_rollouts() -> None:
-    found = measure_stability(find("rk4", CARRIED), dual(jittered(5, 0.2, 1)), parameters=CARRIED.example(2))
-    assert found.stable_below
-    assert found.diverges_above is None
+    stability = measure_stability(find("rk4", CARRIED), dual(jittered(5, 0.2, 1)), parameters=CARRIED.example(2))
+    assert stability.stable_below
+    assert stability.diverges_above is None
     # The largest disc in the region of the classical method has the radius 1.3926; here its row is the reference step.
-    assert found.over_fourier == pytest.approx(1.3926, abs=1e-3)
+    assert stability.over_fourier == pytest.approx(1.3926, abs=1e-3)
     unlimited = measure_stability(find("crank-nicolson", CARRIED), dual(squares(3)), parameters=CARRIED.example(2))
     assert unlimited.dt_max == math.inf
 
 
 def test_a_reaction_with_a_constant_is_certified() -> None:
-    """k(w − u) is of second degree in its parameters: how the plain flux scales with them is what is asked."""
+    """k(w − u) is of second degree in its parameters: the generator has to scale with them as the plain flux does."""
     certificate = verify(find("euler", COOLING), quick=True, families=())
     assert certificate.verdict == "as claimed"
     evidence = {line.property: line.evidence for line in certificate.lines}
@@ -204,9 +203,9 @@ def test_the_diffusivity_of_an_equation_with_a_capacity_is_relative_to_its_own()
 
 
 def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
-    found = measure_units(find("euler", DECAY))
-    assert found.shift is None
-    assert "a constant added to all: not asked" in units_line(found).evidence
+    units = measure_units(find("euler", DECAY))
+    assert units.shift is None
+    assert "a constant added to all: not asked" in units_line(units).evidence
     assert "a constant added to all: same" in units_line(measure_units(find("euler", CARRIED))).evidence
 
 
@@ -218,13 +217,15 @@ def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
 def test_a_maximum_principle_is_that_of_averages_only(reaction: str, averages: bool, positive: bool, name: str) -> None:
     parameters = {"D": {}, "k": {}, "w": {"default": 5.0}}
     equation = from_document({"name": "e", "diffusion": "D", "reaction": reaction, "parameters": parameters})
-    found = measure_maximum_principle(find(name, equation), dual(jittered(4, 0.2, 1)), parameters=equation.example(2))
-    assert found.averages == averages
-    assert (found.over_fourier != 0) == positive
+    principle = measure_maximum_principle(
+        find(name, equation), dual(jittered(4, 0.2, 1)), parameters=equation.example(2)
+    )
+    assert principle.averages == averages
+    assert (principle.over_fourier != 0) == positive
     if name == "euler" and positive:
         # Growth delays the first negative weight by k Δt, here some thousandths.
-        assert found.over_fourier == pytest.approx(1.0, abs=1e-9 if reaction != "k*u" else 0.01)
-    line = maximum_line(found, "here")
+        assert principle.over_fourier == pytest.approx(1.0, abs=1e-9 if reaction != "k*u" else 0.01)
+    line = maximum_line(principle, "here")
     assert line.property == ("maximum principle" if averages else "positivity")
     assert (line.verdict is Verdict.FAILS) != positive
 
@@ -240,9 +241,9 @@ def test_a_field_that_has_to_grow_does_not_make_its_scheme_unstable() -> None:
     grows = from_document(
         {"name": "grows", "diffusion": "D", "reaction": "r*u", "parameters": {"D": {}, "r": {"default": 30.0}}}
     )
-    found = measure_stability(find("euler", grows), dual(jittered(8, 0.2, 1)), parameters=grows.example(2))
-    assert found.dt_max is not None
-    assert found.over_fourier is not None
-    assert found.over_fourier > 1
-    assert found.stable_below
-    assert found.diverges_above is None
+    stability = measure_stability(find("euler", grows), dual(jittered(8, 0.2, 1)), parameters=grows.example(2))
+    assert stability.dt_max is not None
+    assert stability.over_fourier is not None
+    assert stability.over_fourier > 1
+    assert stability.stable_below
+    assert stability.diverges_above is None

@@ -29,7 +29,7 @@ def test_the_sentence_says_what_is_proved(godunov: Certificate) -> None:
 
 
 def test_every_property_has_its_line(godunov: Certificate) -> None:
-    found = verdicts(godunov)
+    verdict_by_line = verdicts(godunov)
     for name in (
         "consistent flux",
         "monotone flux",
@@ -39,7 +39,7 @@ def test_every_property_has_its_line(godunov: Certificate) -> None:
         "generator is the equation's",
         "claim: monotone",
     ):
-        assert found[name] is Verdict.HOLDS
+        assert verdict_by_line[name] is Verdict.HOLDS
 
 
 def test_the_document_has_one_key_more_and_heat_has_not(godunov: Certificate) -> None:

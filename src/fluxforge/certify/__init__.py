@@ -1,4 +1,4 @@
-"""Certificates: what a scheme is, measured. Evidence, never a bare boolean."""
+"""Certificates: the measured properties of a scheme, each with its evidence."""
 
 from fluxforge.certify._certificate import Certificate, FamilyResult
 from fluxforge.certify._doubts import list_doubts

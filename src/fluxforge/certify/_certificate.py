@@ -43,8 +43,8 @@ NEAR_DIFFUSION = 0.05
 class FamilyResult:
     """The results on one mesh family.
 
-    `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, of other equations
-    than heat.
+    `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, for equations
+    other than heat.
 
     `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
     otherwise of the lowest order.
@@ -166,18 +166,18 @@ class Certificate:
             "conservative": None if self.conservation is None else self.conservation.holds,
             "time_order": None if self.time is None else self.time.order,
             "time_order_exact": None if self.time is None else self.time.exact_order,
-            "units": _units(self.units),
+            "units": _units_document(self.units),
             "generator_ok": None if self.semidiscrete is None else self.semidiscrete.holds,
-            "space": {family: _family(result) for family, result in self.space.items()},
+            "space": {family: _family_document(result) for family, result in self.space.items()},
             "modified_equation": {name: str(equation) for name, equation in self.modified.items()},
-            "stability": _stability(self.stability),
-            "transient_growth": _transient(self.transient),
-            "meshes": [_study(study) for study in self.meshes],
+            "stability": _stability_document(self.stability),
+            "transient_growth": _growth_document(self.transient),
+            "meshes": [_study_document(study) for study in self.meshes],
             "maximum_principle_over_fourier": (
                 None if self.maximum is None else self.maximum.over_fourier if self.maximum.averages else 0.0
             ),
             "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
-            "cost": _cost(self.cost, self.curves),
+            "cost": _cost_document(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
             "lines": [{**vars(line), "verdict": str(line.verdict)} for line in self.lines],
             "verdict": self.verdict,
@@ -189,120 +189,120 @@ class Certificate:
         write_document(path, KIND, VERSION, self.to_document())
 
 
-def _family(result: FamilyResult) -> JsonObject:
+def _family_document(result: FamilyResult) -> JsonObject:
     study, patch = result.study, result.patch
-    effective = {} if result.effective is None else {"effective_equation": _effective(result.effective)}
+    effective = {} if result.effective is None else {"effective_equation": _effective_document(result.effective)}
     return {
         **effective,
         "consistent": result.consistent,
         "convergent": result.convergent,
-        **_errors(study),
+        **_errors_document(study),
         "diffusivity": None if result.diffusion is None else result.diffusion.tolist(),
-        "patch_residual": None if patch is None else {str(k): _finite(v) for k, v in patch.residual.items()},
-        "problems": [_study(one) for one in result.studies],
+        "patch_residual": None if patch is None else {str(k): _finite_or_none(v) for k, v in patch.residual.items()},
+        "problems": [_study_document(one) for one in result.studies],
     }
 
 
-def _effective(found: EffectiveEquation) -> JsonObject:
+def _effective_document(equation: EffectiveEquation) -> JsonObject:
     """Rate, drift and K of smooth fields, and those of the equation."""
 
     def plain(one: SmoothEquation) -> JsonObject:
-        return {"rate": _finite(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
+        return {"rate": _finite_or_none(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
 
-    return {"holds": found.holds, "found": plain(found.found), "own": plain(found.own)}
+    return {"holds": equation.holds, "found": plain(equation.found), "own": plain(equation.own)}
 
 
-def _errors(study: SpaceStudy | None) -> JsonObject:
+def _errors_document(study: SpaceStudy | None) -> JsonObject:
     if study is None:
         return {"order": None, "order_linf": None, "cells": [], "relative_l2": [], "relative_linf": []}
     return {
         "order": study.l2.order,
         "order_linf": study.linf.order,
         "cells": list(study.cells),
-        "relative_l2": [_finite(e) for e in study.l2.errors],
-        "relative_linf": [_finite(e) for e in study.linf.errors],
+        "relative_l2": [_finite_or_none(e) for e in study.l2.errors],
+        "relative_linf": [_finite_or_none(e) for e in study.linf.errors],
     }
 
 
-def _study(study: SpaceStudy) -> JsonObject:
+def _study_document(study: SpaceStudy) -> JsonObject:
     return {
         "problem": study.problem,
         "convergent": study.l2.convergent,
-        **_errors(study),
-        "rates_l2": [_finite(rate) for rate in study.l2.rates],
+        **_errors_document(study),
+        "rates_l2": [_finite_or_none(rate) for rate in study.l2.rates],
     }
 
 
-def _units(found: Units | None) -> JsonObject | None:
-    if found is None:
+def _units_document(units: Units | None) -> JsonObject | None:
+    if units is None:
         return None
-    parts = {name: _finite(getattr(found, name)) for name in ("lengths", "times", "temperatures", "shift")}
-    return {"unchanged": found.holds, **parts, "from_the_algebra": list(found.algebra)}
+    parts = {name: _finite_or_none(getattr(units, name)) for name in ("lengths", "times", "temperatures", "shift")}
+    return {"unchanged": units.holds, **parts, "from_the_algebra": list(units.algebra)}
 
 
-def _transient(found: TransientGrowth | None) -> JsonObject | None:
-    if found is None:
+def _growth_document(growth: TransientGrowth | None) -> JsonObject | None:
+    if growth is None:
         return None
     return {
-        "dt_over_fourier": found.over_fourier,
-        "one_step": _finite(found.one_step),
-        "largest": _finite(found.largest),
-        "after_steps": found.steps,
-        "normal": found.normal,
+        "dt_over_fourier": growth.over_fourier,
+        "one_step": _finite_or_none(growth.one_step),
+        "largest": _finite_or_none(growth.largest),
+        "after_steps": growth.steps,
+        "normal": growth.normal,
     }
 
 
-def _stability(found: Stability | None) -> JsonObject:
-    if found is None or (found.interval is None and found.dt_max is None):
+def _stability_document(stability: Stability | None) -> JsonObject:
+    if stability is None or (stability.interval is None and stability.dt_max is None):
         unknown = limit_kind(None)
         return {
             **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
             **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
         }
     # Without R(z) only some steps were tried; that all of them were stable does not make the step unlimited.
-    limit = found.dt_max if found.bound or not (found.dt_max is not None and math.isinf(found.dt_max)) else None
+    limit = None if not stability.bound and stability.dt_max == math.inf else stability.dt_max
     unlimited = None if limit is None else math.isinf(limit)
-    waves = {} if found.waves is None else {"waves": _waves(found.waves)}
+    waves = {} if stability.waves is None else {"waves": _waves_document(stability.waves)}
     return {
         **waves,
-        "real_interval": None if found.interval is None or math.isinf(found.interval) else -found.interval,
+        "real_interval": None if stability.interval is None or math.isinf(stability.interval) else -stability.interval,
         "unlimited": unlimited,
-        "dt_max_over_fourier": found.over_fourier,
+        "dt_max_over_fourier": stability.over_fourier,
         "dt_limit_kind": limit_kind(limit),
-        "real_interval_kind": limit_kind(found.interval),
-        "amplification": None if found.factor is None else str(found.factor),
-        "one_operator": found.one_operator,
-        "bound": found.bound,
-        "oscillation_over_fourier": _oscillation(found),
-        "stable_at_0.99": found.stable_below,
-        "divergent_at_1.01": found.diverges_above,
+        "real_interval_kind": limit_kind(stability.interval),
+        "amplification": None if stability.factor is None else str(stability.factor),
+        "one_operator": stability.one_operator,
+        "bound": stability.bound,
+        "oscillation_over_fourier": _oscillation_over_fourier(stability),
+        "stable_at_0.99": stability.stable_below,
+        "divergent_at_1.01": stability.diverges_above,
     }
 
 
-def _waves(found: WaveLimit) -> JsonObject:
+def _waves_document(waves: WaveLimit) -> JsonObject:
     """Plane waves on an infinite lattice; null where there is no limit."""
     return {
-        "lattice": found.lattice,
-        "dt_max_over_reference": _finite(found.over_reference),
-        "imaginary_eigenvalues": found.on_axis,
-        "imaginary_interval": _finite(found.imaginary),
+        "lattice": waves.lattice,
+        "dt_max_over_reference": _finite_or_none(waves.over_reference),
+        "imaginary_eigenvalues": waves.on_axis,
+        "imaginary_interval": _finite_or_none(waves.imaginary),
     }
 
 
-def _oscillation(found: Stability) -> float | None:
-    if found.oscillation is None or not found.rate:
+def _oscillation_over_fourier(stability: Stability) -> float | None:
+    if stability.oscillation is None or not stability.rate:
         return None
-    return found.oscillation / found.rate / found.fourier
+    return stability.oscillation / stability.rate / stability.fourier
 
 
-def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | None:
-    if found is None:
+def _cost_document(cost: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | None:
+    if cost is None:
         return None
     return {
-        "stages": found.stages,
-        "flops_per_cell": found.flops,
-        "bytes_per_cell": found.bytes,
-        "memory_per_cell": found.memory,
+        "stages": cost.stages,
+        "flops_per_cell": cost.flops,
+        "bytes_per_cell": cost.bytes,
+        "memory_per_cell": cost.memory,
         "error_against_cost": {
             curve.scheme: {
                 "dt_over_fourier": list(curve.dt_over_fourier),
@@ -315,7 +315,7 @@ def _cost(found: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | Non
     }
 
 
-def _finite(value: float | None) -> float | None:
+def _finite_or_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -42,23 +42,25 @@ def check_certificate(
     return (*checks, *transport_claims(request.scheme, certificate.transport))
 
 
-def _checks(claims: Claims, found: Certificate, symbolic: bool | None) -> Iterator[ClaimCheck]:
+def _checks(claims: Claims, certificate: Certificate, symbolic: bool | None) -> Iterator[ClaimCheck]:
     measured = {
-        "conservative": None if found.conservation is None else found.conservation.holds,
-        "linear_exact": None if found.patch is None else found.patch.exact(1),
-        "generator": generator_holds(found.rate or found.semidiscrete, found.units, symbolic),
+        "conservative": None if certificate.conservation is None else certificate.conservation.holds,
+        "linear_exact": None if certificate.patch is None else certificate.patch.exact(1),
+        "generator": generator_holds(certificate.rate or certificate.semidiscrete, certificate.units, symbolic),
     }
     for name, value in measured.items():
         if (claimed := getattr(claims, name)) is not None:
             yield ClaimCheck(name, claimed, value, None if value is None else value == claimed)
     if claims.time_order is not None:
-        order = None if found.time is None else found.time.order
+        order = None if certificate.time is None else certificate.time.order
         right = None if order is None else abs(order - claims.time_order) <= TIME_TOLERANCE
         yield ClaimCheck("time_order", claims.time_order, order, right)
     if claims.stable_to is not None:
-        yield _interval(claims.stable_to, None if found.stability is None else found.stability.interval)
+        yield _check_interval(
+            claims.stable_to, None if certificate.stability is None else certificate.stability.interval
+        )
     for family, order in claims.space.items():
-        yield _space(family, order, found.space.get(family))
+        yield _check_space_order(family, order, certificate.space.get(family))
 
 
 def space_claim(family: str) -> str:
@@ -66,19 +68,19 @@ def space_claim(family: str) -> str:
     return f"space order on {family}"
 
 
-def _interval(claimed: float, found: float | None) -> ClaimCheck:
-    if found is None:
-        return ClaimCheck("stable_to", _plain(claimed), None, None)
-    same = claimed == found or math.isclose(claimed, found, rel_tol=INTERVAL_TOLERANCE)
-    return ClaimCheck("stable_to", _plain(claimed), _plain(found), same)
+def _check_interval(claimed: float, measured: float | None) -> ClaimCheck:
+    if measured is None:
+        return ClaimCheck("stable_to", _interval_value(claimed), None, None)
+    same = claimed == measured or math.isclose(claimed, measured, rel_tol=INTERVAL_TOLERANCE)
+    return ClaimCheck("stable_to", _interval_value(claimed), _interval_value(measured), same)
 
 
-def _space(family: str, claimed: float, found: FamilyResult | None) -> ClaimCheck:
+def _check_space_order(family: str, claimed: float, result: FamilyResult | None) -> ClaimCheck:
     """The check of an order; a claimed 0 says that the error does not go to zero, which unsettled rates do not show."""
     name = space_claim(family)
-    if found is not None and found.study is not None:
-        rates = found.study.l2
-        if found.fails:
+    if result is not None and result.study is not None:
+        rates = result.study.l2
+        if result.fails:
             return ClaimCheck(name, claimed, 0.0, claimed == 0)
         if rates.exact:
             return ClaimCheck(name, claimed, "exact", claimed != 0)
@@ -87,7 +89,7 @@ def _space(family: str, claimed: float, found: FamilyResult | None) -> ClaimChec
     return ClaimCheck(name, claimed, None, None)
 
 
-def _plain(value: float) -> float | str:
+def _interval_value(value: float) -> float | str:
     return "unlimited" if math.isinf(value) else value
 
 
@@ -115,48 +117,48 @@ QUESTIONS = {
 def claims_left_out(request: Request) -> dict[str, str]:
     """Claims that the user did not ask about, with the reason."""
     levels = {one.family: len(one.sizes) for one in request.families}
-    found = {}
+    left_out = {}
     for family in request.scheme.claims.space:
         if family not in levels:
-            found[space_claim(family)] = "the family was not asked for"
+            left_out[space_claim(family)] = "the family was not asked for"
         elif levels[family] < LEAST_LEVELS:
-            found[space_claim(family)] = f"an order needs {LEAST_LEVELS} levels, {levels[family]} were asked for"
+            left_out[space_claim(family)] = f"an order needs {LEAST_LEVELS} levels, {levels[family]} were asked for"
     if request.mesh is not None:
-        found["time_order"] = "one mesh was asked for, without studies in time"
-    return found
+        left_out["time_order"] = "one mesh was asked for, without studies in time"
+    return left_out
 
 
 def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families: tuple[Levels, ...]) -> dict[str, str]:
     """Why claims were not established, by the names of the claims; `reasons` are those of the questions."""
     questions = QUESTIONS | {space_claim(levels.family): (levels.family,) for levels in families}
-    found = {
+    why = {
         claim: next((reasons[name] for name in names if name in reasons), UNSETTLED)
         for claim, names in questions.items()
     }
     if steady is not None and steady.interval is None:
-        found["stable_to"] = NO_FACTOR
-    return found
+        why["stable_to"] = NO_FACTOR
+    return why
 
 
 def generator_holds(
-    system: SemiDiscrete | Rate | None, same: Units | None, symbolic: bool | None = None
+    system: SemiDiscrete | Rate | None, units: Units | None, symbolic: bool | None = None
 ) -> bool | None:
     """Whether the limit of small steps is the equation, in any units; False if one is wrong, None if one is unknown.
 
     `symbolic`: whether the formulas are right for every value of the parameters, where that was asked.
     """
-    known = [found.holds for found in (system, same) if found is not None]
-    if False in known or symbolic is False:
+    answers = [result.holds for result in (system, units) if result is not None]
+    if False in answers or symbolic is False:
         return False
-    return True if system is not None and same is not None else None
+    return True if system is not None and units is not None else None
 
 
-def transport_claims(scheme: Scheme, found: TransportProperties | None) -> tuple[ClaimCheck, ...]:
+def transport_claims(scheme: Scheme, properties: TransportProperties | None) -> tuple[ClaimCheck, ...]:
     """The check of the monotonicity that the flux a scheme is named after claims; a flux may claim that it is not."""
-    own = None if found is None else named_flux(scheme)
-    if own is None or found is None:
+    flux = None if properties is None else named_flux(scheme)
+    if flux is None or properties is None:
         return ()
-    measured = None if found.monotone is None else found.monotone.holds
+    measured = None if properties.monotone is None else properties.monotone.holds
     reason = "intervals do not decide" if measured is None else ""
-    holds = None if measured is None else measured == own.monotone
-    return (ClaimCheck("monotone", own.monotone, measured, holds, reason=reason),)
+    holds = None if measured is None else measured == flux.monotone
+    return (ClaimCheck("monotone", flux.monotone, measured, holds, reason=reason),)

@@ -1,4 +1,4 @@
-"""Reasons to doubt a simulation: what cheap tests of its schemes on its mesh show, a line each."""
+"""Reasons to doubt a simulation, one line each, from quick tests of its schemes on its mesh."""
 
 from collections.abc import Sequence
 
@@ -44,17 +44,17 @@ def list_doubts(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | No
 
 
 def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    """On how many faces the two-point flux of a tensor cannot be consistent."""
+    """In words, on how many faces the two-point flux of a tensor cannot be consistent; None where there is none."""
     if scheme.equation.diffusion_tensor is None:
         return None
-    found = alignment(scheme, dual(mesh), parameters=parameters)
-    return None if found is None or found.holds else str(found)
+    angles = alignment(scheme, dual(mesh), parameters=parameters)
+    return None if angles is None or angles.holds else str(angles)
 
 
 def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
-    made = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
-    if made and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
-        return None  # Derived from the equation itself.
+    derived = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
+    if derived and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
+        return None
     if linear_stages(scheme) is None:
         return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
@@ -72,11 +72,11 @@ def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | No
     # A linear field is no solution where parameters vary.
     if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
         return None
-    off = linear_field_defect(scheme, dual(mesh), parameters=parameters)
-    if off <= ROUND_OFF:
+    defect = linear_field_defect(scheme, dual(mesh), parameters=parameters)
+    if defect <= ROUND_OFF:
         return None
     remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"
-    return f"not consistent on this mesh: linear fields are off by up to {off:.1%} of a cell's fluxes{remedy}"
+    return f"not consistent on this mesh: linear fields are off by up to {defect:.1%} of a cell's fluxes{remedy}"
 
 
 def _describe_divergence(equation: Equation, graph: DualGraph, parameters: Settings) -> str | None:

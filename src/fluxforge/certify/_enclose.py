@@ -42,10 +42,10 @@ def enclose(formula: sp.Expr, boxes: Boxes, variables: Sequence[sp.Symbol] = ())
     """
     with np.errstate(all="ignore"):
         walk = _Walk(boxes, tuple(variables))
-        found = walk.of(formula)
+        whole = walk.of(formula)
     shape = np.broadcast_shapes(*(box.low.shape for box in boxes.values())) if boxes else (1,)
-    slopes = tuple(None if slope is None else _spread(slope, shape) for slope in found.slopes)
-    return Enclosure(_spread(found.value, shape), slopes)
+    slopes = tuple(None if slope is None else _spread(slope, shape) for slope in whole.slopes)
+    return Enclosure(_spread(whole.value, shape), slopes)
 
 
 def slope_or_zero(slope: Interval | None, shape: tuple[int, ...]) -> Interval:
@@ -241,18 +241,18 @@ def split_pieces(formula: sp.Expr, ranges: Ranges) -> Iterator[Piece]:
     """The formula on the parts into which its kinks along single variables divide the domain."""
     parts = {v: list(pairwise((low, *_kinks(formula, v, low, high), high))) for v, (low, high) in ranges.items()}
     for chosen in product(*parts.values()):
-        own = dict(zip(parts, chosen, strict=True))
-        yield Piece(settle(formula, own), own)
+        part = dict(zip(parts, chosen, strict=True))
+        yield Piece(settle(formula, part), part)
 
 
 def _kinks(formula: sp.Expr, v: sp.Symbol, low: float, high: float) -> list[float]:
     """Where something inside a modulus, a sign or a comparison of v alone changes its sign, if it is affine in v."""
-    found = set()
+    kinks = set()
     for gap in _gaps(formula):
         if gap.free_symbols == {v} and gap.is_polynomial(v) and sp.degree(gap, v) == 1:
             at = float(-gap.subs(v, 0) / sp.diff(gap, v))
-            found.add(at) if low < at < high else None
-    return sorted(found)
+            kinks.add(at) if low < at < high else None
+    return sorted(kinks)
 
 
 def _gaps(formula: sp.Expr) -> Iterator[sp.Expr]:
@@ -326,7 +326,7 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
     value, at, count = np.inf, tuple(float(x) for x in 0.5 * (low + high)[0]), 0
     bound, open_at = 0.0, None
     while len(low):
-        found = bounds(low, high)
+        enclosure = bounds(low, high)
         middle = 0.5 * (low + high)
         points = bounds(middle, middle)
         count += len(low)
@@ -335,8 +335,8 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
         if finite[best] < value:
             value, at = float(finite[best]), tuple(float(x) for x in middle[best])
         # Once something is negative, what could be lower by a few percent only is dropped; `bound` says so.
-        ask = found.low < min(0.0, (1 + NEAR) * value)
-        low, high, lower = low[ask], high[ask], found.low[ask]
+        ask = enclosure.low < min(0.0, (1 + NEAR) * value)
+        low, high, lower = low[ask], high[ask], enclosure.low[ask]
         side = (high - low).max(axis=1, initial=0.0)
         small = ((side <= width) & (lower >= -enough)) | (side <= width * DEEPER)
         if 2 * (~small).sum() > MOST_BOXES:

@@ -35,10 +35,11 @@ class SmoothEquation:
                 )
         return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
 
-    def apart(self, other: "SmoothEquation") -> float:
-        """The largest difference, each relative to the largest entry of the other one's rate, drift or K.
+    def distance_from(self, other: "SmoothEquation") -> float:
+        """The largest difference of rate, drift and K, each relative to the largest entry of the other's.
 
-        Where the other has none of a kind, relative to the largest of all its kinds.
+        Where the other's is zero, relative to the largest entry of its rate, drift and K together; infinite where a
+        difference is not finite.
         """
         mine, theirs = ((np.atleast_1d(e.rate), e.drift, e.K) for e in (self, other))
         sizes = [float(np.abs(part).max(initial=0.0)) for part in theirs]
@@ -50,7 +51,7 @@ class SmoothEquation:
 
 
 def _four_digits(value: float) -> str:
-    """Four digits; what is round-off beside them is 0."""
+    """Four significant digits of the value rounded to ten decimals, so that round-off is written 0."""
     return f"{round(float(value), 10) + 0.0:.4g}"
 
 
@@ -69,7 +70,7 @@ class EffectiveEquation:
     @property
     def holds(self) -> bool:
         """Whether they are the same, as far as the extrapolation in h goes."""
-        return self.found.apart(self.own) <= EXTRAPOLATED
+        return self.found.distance_from(self.own) <= EXTRAPOLATED
 
 
 # Relative differences of matrices and vectors below this are round-off.
@@ -82,20 +83,25 @@ SMOOTH = 1e-8
 class SemiDiscrete:
     """How far the system dT/dt = G T + s S + r of a scheme is from that of the equation's two-point flux.
 
-    Each number is the worst of three sizes of the parameters and of two kinds of wall. `plain_flux`:
-    max |G − L|/max|L|, L the equation's two-point flux; `walls`: the same of r, with Dirichlet walls and with Neumann
-    walls of q ≠ 0; `source`: the same of s; `proportional`: how far G and r are from
-    being multiplied with all parameters, 0 where L's own are not, as with a capacity or a reaction's constant.
-    `diffusion`: the eigenvalue of K, relative to the equation's own, on squares that is farthest from 1; `drift` the
-    first-order drift there; not a number where the equation has more than diffusion, and then only the two-point flux
-    is right.
-    The generator is right if G and r are L's, or those of another operator that keeps linear fields (a corrected flux),
-    has the right diffusivity and no drift; if it is proportional to the parameters; and if the source enters as it is.
+    Each number is the worst of three sizes of the parameters and of two kinds of wall.
 
-    Of other equations than diffusion, `smooth` is how far the equation that smooth fields obey on the `lattice` is from
-    the right one. `varying`: where parameters may vary, whether what is left of a smooth field and the source that
-    belongs to it falls with the size of the cells. `two_point`: the flux reads two cells and is one of the equation on
-    every mesh on which the plain one is, by its formula.
+    - `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux.
+    - `walls`: the same of r, with Dirichlet walls and with Neumann walls of q ≠ 0.
+    - `source`: max |s − s_L|, s_L that of the two-point flux.
+    - `proportional`: how far G and r are from scaling with all parameters; 0 where L itself does not scale, as with a
+      capacity or a reaction's constant.
+    - `diffusion`: the eigenvalue of K over the equation's own, on the `lattice`, that is farthest from 1; NaN for
+      equations with more than diffusion.
+    - `drift`: the first-order drift on the `lattice`.
+    - `linear_exact`: linear fields are exact.
+    - `smooth`: for equations with more than diffusion, the distance of the equation that smooth fields obey on the
+      `lattice` from the right one; otherwise None.
+    - `varying`: where parameters may vary, whether the residual of a smooth field with its source falls with h.
+    - `two_point`: the formula shows that the flux reads two cells and is one of the equation on every mesh on which
+      the plain one is.
+
+    The generator is right if G and r are L's, or those of another operator that is exact for linear fields (a corrected
+    flux), has the right diffusivity and no drift; if it scales with the parameters; and if the source enters unchanged.
     """
 
     plain_flux: float
@@ -128,6 +134,7 @@ class SemiDiscrete:
         )
 
 
+# Rates from short steps are known to some 1e-10 of their size (`SHORT` in semidiscrete.py).
 SAME_RATE = 1e-7
 # On lattices of up to 32 cells a side the error of the discretisation hides one of a per cent. Other consistent fluxes,
 # upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference is a wrong coefficient.
@@ -138,9 +145,9 @@ ANOTHER_FLUX = 0.02
 class Rate:
     """How far ∂T'/∂Δt at Δt = 0 is from the equation's own two-point flux and reaction, the worst of several states.
 
-    `apart` is relative to the larger of the rate and the state over a reference step. Of another flux, `left` is what
-    remains of ∂T'/∂Δt on finer and finer `lattice`s where T is smooth and the source makes it steady, relative to the
-    source: it has to fall.
+    `apart` is relative to the larger of the rate and the state over a reference step. For a flux that is not the
+    two-point one, `left` is the residual ∂T'/∂Δt of a smooth T with the source that makes it steady, relative to that
+    source, on finer and finer `lattice`s: it has to fall.
     """
 
     apart: float
@@ -194,18 +201,18 @@ class ModifiedEquation:
     @property
     def consistent(self) -> bool:
         """Whether the limit h, Δt → 0 is the equation itself, for all values of its parameters."""
-        return _same_limit({**self.error, **self.leading}, self.wanted)
+        return _have_same_limit({**self.error, **self.leading}, self.wanted)
 
     def has_limit_of(self, other: "ModifiedEquation") -> bool:
         """Whether both have the same limit as h and Δt go to 0."""
-        return _same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
+        return _have_same_limit({**self.error, **self.leading}, {**other.error, **other.leading})
 
 
-def _same_limit(one: Derivatives, other: Derivatives) -> bool:
-    return not any(_is_left(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
+def _have_same_limit(one: Derivatives, other: Derivatives) -> bool:
+    return not any(_remains(one.get(key, sp.S.Zero) - other.get(key, sp.S.Zero)) for key in {*one, *other})
 
 
-def _is_left(coefficient: sp.Expr) -> bool:
+def _remains(coefficient: sp.Expr) -> bool:
     """Whether a coefficient is not 0 at h = Δt = 0, beyond the round-off of decimals."""
     left = sp.simplify(sp.expand(coefficient).subs({symbol("dt"): 0}).subs({symbol("h", "positive"): 0}))
     return bool(any(abs(number) > 1e-12 for number in sp.expand(left).as_coefficients_dict().values()))

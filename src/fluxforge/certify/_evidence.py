@@ -79,7 +79,7 @@ T = TypeVar("T")
 # Called with the question that is measured next, its number, and how many there are.
 Progress = Callable[[str, int, int], None]
 
-NOT_LINEAR = "the scheme is not linear in T, so it has no matrix to ask"
+NOT_LINEAR = "the scheme is not linear in T, so it has no matrix"
 
 
 class Recorder:

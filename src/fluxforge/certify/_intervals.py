@@ -13,6 +13,7 @@ import numpy as np
 
 # Vector libraries of NumPy promise four units in the last place.
 _ULPS = 8 * np.finfo(float).eps
+# 2²⁷ + 1, by which Veltkamp's splitting multiplies.
 _SPLIT = 134217729.0
 # Below it the error of a product underflows, and above it the splitting overflows: such products count as inexact.
 _TINY, _HUGE = 1e-250, 1e150
@@ -36,8 +37,8 @@ def enclose_rounded(value: float) -> Interval:
     return Interval(np.array([np.nextafter(value, -np.inf)]), np.array([np.nextafter(value, np.inf)]))
 
 
-def _entire_where(unknown: np.ndarray, found: Interval) -> Interval:
-    return Interval(np.where(unknown, -np.inf, found.low), np.where(unknown, np.inf, found.high))
+def _entire_where(unknown: np.ndarray, bounds: Interval) -> Interval:
+    return Interval(np.where(unknown, -np.inf, bounds.low), np.where(unknown, np.inf, bounds.high))
 
 
 def _order_bounds(low: np.ndarray, high: np.ndarray) -> Interval:
@@ -145,8 +146,8 @@ def power(a: Interval, exponent: int | float) -> Interval:
     if exponent == 0.5:
         root = Interval(_root(a.low, -np.inf), _root(a.high, np.inf))
         return _entire_where(a.low < 0, _order_bounds(root.low, root.high))
-    found = _widen(np.power(a.low, exponent), np.power(a.high, exponent))
-    return _entire_where(a.low < 0, Interval(np.maximum(found.low, 0.0), found.high))
+    bounds = _widen(np.power(a.low, exponent), np.power(a.high, exponent))
+    return _entire_where(a.low < 0, Interval(np.maximum(bounds.low, 0.0), bounds.high))
 
 
 def _root(a: np.ndarray, towards: float) -> np.ndarray:
@@ -176,8 +177,8 @@ def _widen(low: np.ndarray, high: np.ndarray) -> Interval:
 
 def exponential(a: Interval) -> Interval:
     """The exponentials; exp(0) = 1 is exact."""
-    found = _widen(np.exp(a.low), np.exp(a.high))
-    low, high = np.where(a.low == 0, 1.0, np.maximum(found.low, 0.0)), np.where(a.high == 0, 1.0, found.high)
+    bounds = _widen(np.exp(a.low), np.exp(a.high))
+    low, high = np.where(a.low == 0, 1.0, np.maximum(bounds.low, 0.0)), np.where(a.high == 0, 1.0, bounds.high)
     return _order_bounds(low, high)
 
 
@@ -188,8 +189,8 @@ def logarithm(a: Interval) -> Interval:
 
 def hyperbolic_tangent(a: Interval) -> Interval:
     """The values of tanh, within [−1, 1]."""
-    found = _widen(np.tanh(a.low), np.tanh(a.high))
-    return Interval(np.maximum(found.low, -1.0), np.minimum(found.high, 1.0))
+    bounds = _widen(np.tanh(a.low), np.tanh(a.high))
+    return Interval(np.maximum(bounds.low, -1.0), np.minimum(bounds.high, 1.0))
 
 
 def cosine(a: Interval) -> Interval:
@@ -200,11 +201,11 @@ def cosine(a: Interval) -> Interval:
 def sine(a: Interval) -> Interval:
     """The sines, within [−1, 1]; an extremum counts as inside where it is nearly so."""
     ends = [np.sin(end) for end in a]
-    found = _widen(np.minimum(*ends), np.maximum(*ends))
+    bounds = _widen(np.minimum(*ends), np.maximum(*ends))
     top, bottom = (_contains_multiple(a, at) for at in (math.pi / 2, -math.pi / 2))
     far = ~((np.abs(a.low) < 1e6) & (np.abs(a.high) < 1e6))
-    low = np.where(bottom | far, -1.0, np.maximum(found.low, -1.0))
-    high = np.where(top | far, 1.0, np.minimum(found.high, 1.0))
+    low = np.where(bottom | far, -1.0, np.maximum(bounds.low, -1.0))
+    high = np.where(top | far, 1.0, np.minimum(bounds.high, 1.0))
     return Interval(low, high)
 
 

@@ -61,7 +61,7 @@ class Lattice:
             "chi": sp.Integer(1),
         }
         for p in (p for p in equation.parameters if p.rank is not Rank.SCALAR):
-            known[p.normal_name] = self._along(p, n, equation)
+            known[p.normal_name] = self._normal_part(p, n, equation)
             if p.rank is Rank.TENSOR:
                 known |= zip(p.conormal_names, self._conormal(p, n, equation), strict=False)
         return known
@@ -78,14 +78,14 @@ class Lattice:
 
     def values(self, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
         """The values of the symbols of components of vectors and tensors on this lattice."""
-        found: dict[sp.Symbol, sp.Expr] = {}
+        values: dict[sp.Symbol, sp.Expr] = {}
         for p in equation.parameters:
             if p.rank is not Rank.SCALAR:
                 names = p.component_names(self.dimension)
-                found |= dict(zip(map(symbol, names), self.components(p, equation), strict=True))
-        return found
+                values |= dict(zip(map(symbol, names), self.components(p, equation), strict=True))
+        return values
 
-    def _along(self, p: Parameter, n: Vector, equation: Equation) -> sp.Expr:
+    def _normal_part(self, p: Parameter, n: Vector, equation: Equation) -> sp.Expr:
         """The part along n: a·n of a vector, n·K n of a tensor."""
         parts = n if p.rank is Rank.VECTOR else [one * other for one in n for other in n]
         values = self.components(p, equation)
@@ -200,7 +200,7 @@ class _Walk:
         ]
         for name, (hop, expression) in stage.fixed_messages.items():
             for kind, values in enumerate(node):
-                terms = (self._at(expression, way) for way in self._ways(hop, kind))
+                terms = (self._evaluate_on(expression, way) for way in self._ways(hop, kind))
                 values[symbol(name)] = sp.simplify(sp.Add(*terms))
         sums: dict[str, list[Shifts]] = {}
         for name, (hop, affine) in stage.messages.items():
@@ -238,7 +238,7 @@ class _Walk:
                 together[end.kind, end.d].append(way)
         return [_mean_way(ways) for ways in together.values()]
 
-    def _at(self, expression: sp.Expr, way: _Way) -> sp.Expr:
+    def _evaluate_on(self, expression: sp.Expr, way: _Way) -> sp.Expr:
         values = {symbol(name): value for name, value in way.values.items()}
         values |= {symbol(name): value for name, value in end_values(self.equation, tuple(way.ends)).items()}
         for end, cells in way.ends.items():
@@ -252,11 +252,11 @@ class _Walk:
         for way in ways:
             for variable, coefficient in affine.coefficients.items():
                 name, _, end = variable.name.rpartition("_")
-                weight = self._at(coefficient, way)
+                weight = self._evaluate_on(coefficient, way)
                 for cell in way.ends[end]:
                     for (other, offset), c in self.known[name][cell.kind].items():
                         total[other, _add_vectors(cell.d, offset)] += weight * cell.share * c
-        return _first_order(total)
+        return _truncate_first_order(total)
 
     def _combine(
         self, affine: Affine, values: Mapping[sp.Symbol, sp.Expr], kind: int, sums: Mapping[str, list[Shifts]]
@@ -267,11 +267,11 @@ class _Walk:
             scale = coefficient.xreplace(dict(values))
             for key, c in part.items():
                 total[key] += scale * c
-        return _first_order(total)
+        return _truncate_first_order(total)
 
 
-def _add_vectors(d: Vector, by: Vector) -> Vector:
-    return tuple(sp.expand(one + other) for one, other in zip(d, by, strict=True))
+def _add_vectors(d: Vector, shift: Vector) -> Vector:
+    return tuple(sp.expand(one + other) for one, other in zip(d, shift, strict=True))
 
 
 def _mean_way(ways: list[_Way]) -> _Way:
@@ -284,7 +284,7 @@ def _mean_way(ways: list[_Way]) -> _Way:
     return _Way({"P": ways[0].ends["P"], "N": middle, "Q": (end,)}, {**values, **apart})
 
 
-def _first_order(shifts: Shifts) -> Shifts:
+def _truncate_first_order(shifts: Shifts) -> Shifts:
     """Drop terms beyond first order in Δt: the generator needs no more, and the stencil stays small."""
     dt = symbol("dt")
     kept = {}

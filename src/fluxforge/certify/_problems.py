@@ -57,8 +57,8 @@ class Problem:
         if tensor is None:
             return graph
         walls = slice(graph.interior, None)
-        given = self.settings(graph.dimension)[tensor.name]
-        conormal = face_conormals(tensor, given, graph, f"parameter {tensor.name!r}")[walls]
+        K = self.settings(graph.dimension)[tensor.name]
+        conormal = face_conormals(tensor, K, graph, f"parameter {tensor.name!r}")[walls]
         gradient = differentiate_solution(self.exact, graph.dimension).gradient
         slope = sum(conormal[:, i] * along(*graph.centre[walls].T) for i, along in enumerate(gradient))
         slope = slope / np.einsum("fi,fi->f", conormal, graph.n[walls])
@@ -75,11 +75,10 @@ class Problem:
     def source(self, graph: DualGraph) -> np.ndarray:
         """The source S for which the solution is steady, at the centroids."""
         settings = self.settings(graph.dimension)
-        places = dict(zip(COORDINATES, graph.x.T, strict=False))
-        given = {name: as_formula(value) for name, value in settings.items()}
-        S = self.equation.strong(parse(self.exact, COORDINATES[: graph.dimension]), graph.dimension, given)
-        found = evaluate(S, {symbol(name): value for name, value in places.items()}, np)
-        values = np.broadcast_to(np.asarray(found, float), (graph.cells,)).copy()
+        formulas = {name: as_formula(value) for name, value in settings.items()}
+        S = self.equation.strong(parse(self.exact, COORDINATES[: graph.dimension]), graph.dimension, formulas)
+        centroids = {symbol(axis): x for axis, x in zip(COORDINATES, graph.x.T, strict=False)}
+        values = np.broadcast_to(np.asarray(evaluate(S, centroids, np), float), (graph.cells,)).copy()
         if not np.isfinite(values).all():
             raise ExpressionError(f"the source of the exact solution {self.exact!r:.60} is not finite in every cell")
         return values
@@ -117,20 +116,20 @@ def diffusion_strength(equation: Equation, parameters: Settings | None, dimensio
         try:
             return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
         except (TypeError, ValueError):
-            return 1.0  # It varies, or is given as text.
-    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
-    if equation.diffusion == 0 or equation.diffusion.free_symbols - set(given):
+            return 1.0  # The tensor varies or is given as text.
+    numbers = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.diffusion == 0 or equation.diffusion.free_symbols - set(numbers):
         return 1.0
-    return float(evaluate(equation.diffusion, given, np))
+    return float(evaluate(equation.diffusion, numbers, np))
 
 
 def capacity_value(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The capacity c, by which rates of change are divided; 1 where it is not one number."""
     values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
-    given = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
-    if equation.capacity.free_symbols - set(given):
+    numbers = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
+    if equation.capacity.free_symbols - set(numbers):
         return 1.0
-    return float(evaluate(equation.capacity, given, np))
+    return float(evaluate(equation.capacity, numbers, np))
 
 
 def has_varying_parameters(equation: Equation) -> bool:
@@ -144,23 +143,23 @@ def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> 
     Scalars vary by some tens of percent, each in another way; velocities turn and diverge, so that a·∇u and ∇·(a u)
     are not the same.
     """
-    found: dict[str, Any] = {**equation.example(dimension, scale)}
+    settings: dict[str, Any] = {**equation.example(dimension, scale)}
     axes = COORDINATES[:dimension]
     for k, p in enumerate(equation.parameters):
         if p.where is Where.CONSTANT:
             continue
         waves = " + ".join(f"{0.4 / (i + 1)!r}*sin({2 + i + k}*{x} + {i})" for i, x in enumerate(axes))
         if p.rank is Rank.TENSOR:
-            found[p.name] = tuple(tuple(f"{entry!r}*(1 + {waves})" for entry in row) for row in found[p.name])
+            settings[p.name] = tuple(tuple(f"{entry!r}*(1 + {waves})" for entry in row) for row in settings[p.name])
         elif p.rank is Rank.VECTOR:
             turned = (*axes[1:], axes[0])
-            found[p.name] = tuple(
+            settings[p.name] = tuple(
                 f"{a!r} + {0.3 * scale!r}*{y} + {0.2 * scale!r}*{x}"
-                for a, x, y in zip(found[p.name], axes, turned, strict=True)
+                for a, x, y in zip(settings[p.name], axes, turned, strict=True)
             )
         else:
-            found[p.name] = f"{found[p.name]!r}*(1 + {waves})"
-    return found
+            settings[p.name] = f"{settings[p.name]!r}*(1 + {waves})"
+    return settings
 
 
 @dataclass(frozen=True)
@@ -195,11 +194,11 @@ IN_SPACE = {HELD.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " + cos(z
 def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
     """The manufactured problems of an equation; one with parameters that vary, where they may."""
     more = IN_SPACE if dimension == 3 else {}
-    found = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
+    problems = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
     if has_varying_parameters(equation):
         settings = varying_settings(equation, dimension, HELD.scale)
-        found.append(replace(found[0], name="varying parameters", parameters=settings))
-    return tuple(found)
+        problems.append(replace(problems[0], name="varying parameters", parameters=settings))
+    return tuple(problems)
 
 
 # The solution whose errors are published: symmetric, and zero on the walls of the unit square.

@@ -136,6 +136,7 @@ class Stability:
         return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
 
 
+# The largest step tried for the maximum principle, in Fourier steps.
 LARGEST = 64.0
 
 

@@ -125,38 +125,38 @@ def choose_worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
     return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)
 
 
-def space_line(family: str, found: FamilyResult, words: Words = HEAT.words) -> Line:
+def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> Line:
     """Consistency and order on one family."""
-    parts = [describe_study(study) for study in found.studies]
-    if found.effective is not None:
-        same = "as the equation" if found.effective.holds else f"the equation is {found.effective.own}"
-        parts.append(f"smooth fields: {found.effective.found}, {same}")
-    elif found.diffusion is not None:
-        parts.append(f"K/{words.diffusion} = {_describe_tensor(found.diffusion)}")
-    elif found.only_diffuses:
+    parts = [describe_study(study) for study in result.studies]
+    if result.effective is not None:
+        same = "as the equation" if result.effective.holds else f"the equation is {result.effective.own}"
+        parts.append(f"smooth fields: {result.effective.found}, {same}")
+    elif result.diffusion is not None:
+        parts.append(f"K/{words.diffusion} = {_describe_tensor(result.diffusion)}")
+    elif result.only_diffuses:
         parts.append(f"K/{words.diffusion} not established")
     method = (
         f"steady states of manufactured solutions, solved directly; an order needs a last error below "
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
     return Line(
-        f"{family}: {describe_convergence(found, words)}", verdict_of(found.consistent), "; ".join(parts), method
+        f"{family}: {describe_convergence(result, words)}", verdict_of(result.consistent), "; ".join(parts), method
     )
 
 
-def describe_convergence(found: FamilyResult, words: Words = HEAT.words) -> str:
+def describe_convergence(result: FamilyResult, words: Words = HEAT.words) -> str:
     """The convergence in words; a plateau is distinguished from rates that do not settle."""
-    if found.study is None:
+    if result.study is None:
         return "not measured"
-    rates = found.study.l2
+    rates = result.study.l2
     if not rates.convergent:
-        return "does not converge" if found.fails else "no order established"
+        return "does not converge" if result.fails else "no order established"
     if rates.exact:
         return "exact"
-    doubt = ", but its diffusivity is not " + ("established" if found.diffusion is None else words.diffusion)
-    if found.effective is not None and not found.effective.holds:
+    doubt = ", but its diffusivity is not " + ("established" if result.diffusion is None else words.diffusion)
+    if result.effective is not None and not result.effective.holds:
         doubt = ", but smooth fields obey another equation"
-    return f"converges, order {rates.order:.2f}" + ("" if found.consistent else doubt)
+    return f"converges, order {rates.order:.2f}" + ("" if result.consistent else doubt)
 
 
 def _describe_tensor(K: np.ndarray) -> str:

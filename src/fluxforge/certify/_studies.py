@@ -164,8 +164,8 @@ class TimeStudy:
         """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
         runs = [run for run in (self.free, self.driven) if not run.exact]
         orders = [run.order for run in runs]
-        found = [order for order in orders if order is not None]
-        return min(found) if found and len(found) == len(orders) else None
+        known = [order for order in orders if order is not None]
+        return min(known) if known and len(known) == len(orders) else None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ WHOLE = 0.15
 
 
 def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
-    """The sentence a numerical analyst would write of a scheme: flux, orders, largest stable step, conservation.
+    """One sentence on a scheme: flux, orders, largest stable step, conservation, defects.
 
     Only what the certificate holds evidence for is stated; what it could not establish is listed at the end, and a
     quick certificate is marked as such. Without `scheme`, as for a step given as a function, the words are heat's.
@@ -35,7 +35,7 @@ def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
         *_time(certificate),
     ]
     clauses += [*_stability(certificate, equation), *_conservation(certificate, equation), *_faults(certificate)]
-    if absent := _not_established(certificate):
+    if absent := _list_not_established(certificate):
         clauses.append(f"not established: {', '.join(absent)}")
     sentence = "; ".join(clauses) + "."
     return sentence + (" (Quick certificate: small meshes only.)" if certificate.quick else "")
@@ -60,20 +60,20 @@ def _flux(certificate: Certificate, scheme: Scheme | None) -> str:
 
 def _transport(certificate: Certificate, equation: Equation) -> Iterator[str]:
     """Monotone or not, total variation, and whether Riemann problems tend to the entropy solution."""
-    found = certificate.transport
-    if found is None:
+    transport = certificate.transport
+    if transport is None:
         return
-    if found.consistent is not None and not found.consistent.holds:
+    if transport.consistent is not None and not transport.consistent.holds:
         yield "its flux is not one of the equation"
-    if found.monotone is not None and found.monotone.holds is not None:
-        limit = "" if not found.peclet_limit else f" up to cell Péclet number {found.peclet_limit:.3g}"
-        yield f"monotone{limit}" if found.monotone.holds or limit else "not monotone"
-    if found.variation_to is not None:
-        of = " for linear f" if found.limiter is not None and not equation.linear else ""
-        yield f"total variation diminishing up to Courant number {found.variation_to:.3g}{of}"
-    elif found.limiter is not None and found.limiter.holds is False:
+    if transport.monotone is not None and transport.monotone.holds is not None:
+        limit = "" if not transport.peclet_limit else f" up to cell Péclet number {transport.peclet_limit:.3g}"
+        yield f"monotone{limit}" if transport.monotone.holds or limit else "not monotone"
+    if transport.variation_to is not None:
+        of = " for linear f" if transport.limiter is not None and not equation.linear else ""
+        yield f"total variation diminishing up to Courant number {transport.variation_to:.3g}{of}"
+    elif transport.limiter is not None and transport.limiter.holds is False:
         yield "its limiter leaves the region in which the total variation diminishes"
-    if any(not study.falls for study in found.riemann):
+    if any(not study.falls for study in transport.riemann):
         yield "does not converge to the entropy solution"
 
 
@@ -126,11 +126,11 @@ def _meshes(families: list[str]) -> str:
     words = [f"{' and '.join(names)} meshes"] if names else []
     words += [family for family in families if family not in TRIANGLES]
     triangles = [TRIANGLES[family] for family in families if family in TRIANGLES]
-    words += [f"{_list(triangles)} triangles"] if triangles else []
-    return _list(words)
+    words += [f"{_join(triangles)} triangles"] if triangles else []
+    return _join(words)
 
 
-def _list(words: list[str]) -> str:
+def _join(words: list[str]) -> str:
     return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
@@ -146,20 +146,20 @@ def _time(certificate: Certificate) -> Iterator[str]:
 
 
 def _stability(certificate: Certificate, equation: Equation) -> Iterator[str]:
-    found = certificate.stability
-    if found is None or found.dt_max is None:
+    stability = certificate.stability
+    if stability is None or stability.dt_max is None:
         return
     where = "an irregular mesh" if certificate.mesh is None else certificate.mesh
-    if found.dt_max == 0:
+    if stability.dt_max == 0:
         yield "unstable at every time step"
-    elif math.isinf(found.dt_max):
-        yield "stable at every time step" if found.bound else "stable at every time step tried"
+    elif math.isinf(stability.dt_max):
+        yield "stable at every time step" if stability.bound else "stable at every time step tried"
     else:
-        value = f"{found.dt_max / found.fourier:.3g}"
+        value = f"{stability.dt_max / stability.fourier:.3g}"
         limit = f"up to {value} {equation.words.step_name}{'s' * (value != '1')} on {where}"
-        confirmed = found.stable_below is True and found.diverges_above is not False
+        confirmed = stability.stable_below is True and stability.diverges_above is not False
         caution = "" if confirmed else ", not confirmed by runs"
-        yield f"stable {limit}{caution}" if found.bound else f"eigenvalues stable {limit}, which is no bound"
+        yield f"stable {limit}{caution}" if stability.bound else f"eigenvalues stable {limit}, which is no bound"
 
 
 def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]:
@@ -180,13 +180,13 @@ def _faults(certificate: Certificate) -> Iterator[str]:
         yield f"contradicts its own claims: {', '.join(check.property for check in certificate.contradicted)}"
 
 
-def _not_established(certificate: Certificate) -> list[str]:
+def _list_not_established(certificate: Certificate) -> list[str]:
     """Properties that the sentence should state, and for which the certificate has no number."""
     has_order = bool(certificate.meshes) or any(one.study is not None for one in certificate.space.values())
-    found = {
+    established = {
         "order in space": has_order,
         "order in time": certificate.time is not None and certificate.time.order is not None,
         "stability": certificate.stability is not None and certificate.stability.dt_max is not None,
         "conservation": certificate.conservation is not None,
     }
-    return [name for name, known in found.items() if not known]
+    return [name for name, measured in established.items() if not measured]

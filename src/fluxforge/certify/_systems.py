@@ -28,15 +28,16 @@ def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, st
     """
     if state is None and not scheme.equation.linear:
         state = np.linspace(0.0, 1.0, graph.cells)
-    found = reference_step(scheme.equation, graph, parameters, state)
-    if np.isfinite(found):
-        return found
+    step = reference_step(scheme.equation, graph, parameters, state)
+    if np.isfinite(step):
+        return step
     reaction = linear_reaction(scheme.equation, graph, parameters)
-    return found if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
+    return step if reaction is None or reaction.growth == 0 else 1.0 / reaction.growth
 
 
 # With more stages than this, the matrix of a step is too full to be factorised.
 MOST_STAGES_FORMED = 2
+# The largest relative error of a steady state from GMRES.
 ACCURACY = 1e-9
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -49,7 +50,7 @@ def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
     only applied, and solved by GMRES preconditioned with the factors of −Δt G, to a checked accuracy.
     """
     dt = 0.5 * study_step(scheme, graph, parameters)
-    make = _direct if len(scheme.stages) <= MOST_STAGES_FORMED else _by_gmres
+    make = _factorised_solver if len(scheme.stages) <= MOST_STAGES_FORMED else _gmres_solver
     try:
         solve = make(scheme, graph, dt, parameters)
     except NumericalError as error:
@@ -62,13 +63,13 @@ def steady_state(scheme: Scheme, graph: DualGraph, S: np.ndarray, *, parameters:
     return steady_solver(scheme, graph, parameters=parameters)(S)
 
 
-def _direct(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
+def _factorised_solver(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     factors = factorise(csr_array(eye_array(graph.cells) - step.M))
     return lambda S: np.asarray(factors.solve(step.N @ S + step.b))
 
 
-def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
+def _gmres_solver(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
     n = graph.cells
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
     nothing = np.zeros(n)
@@ -81,7 +82,7 @@ def _by_gmres(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings 
         constant = apply(stages, nothing, S)
         start = factors.solve(constant)
         T, _ = gmres(matrix, constant, x0=start, M=inverse, rtol=1e-14, atol=0.0, restart=20, maxiter=2)
-        # What the residual left means for T, since the residual itself sits on round-off where Δt is small.
+        # The error of T that the residual implies; the residual itself is round-off where Δt is small.
         error = np.abs(factors.solve(matrix @ T - constant)).max() / np.abs(T).max(initial=1e-300)
         if not error <= ACCURACY:
             raise NumericalError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")

@@ -109,22 +109,23 @@ def verify(
             differentiate_solution(exact)
         except ExpressionError as error:
             raise ExpressionError(f"exact: {error}") from error
-    own = _load(meshes)
+    sequence = _load_meshes(meshes)
     if families is None and scheme.equation.velocity is not None and linear_stages(scheme) is None:
         # Marching costs more than solving, and lines of cells run through squares only.
         families = ("squares",) if quick or Hop.LINE in scheme.hops() else ("squares", "right", "equilateral")
-    chosen = () if mesh is not None or own else choose_levels(families, levels, quick=quick, dimension=scheme.dimension)
-    for one in (*own, *([mesh] if mesh is not None else [])):
+    alone = mesh is not None or bool(sequence)
+    chosen = () if alone else choose_levels(families, levels, quick=quick, dimension=scheme.dimension)
+    for one in (*sequence, *([mesh] if mesh is not None else [])):
         if len(one.cells) > LARGEST_MESH:
             raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {LARGEST_MESH}")
-    if own:
-        check_sequence(own, exact, scheme.equation)
-    request = Request(scheme, mesh, chosen, own, exact, quick)
+    if sequence:
+        check_sequence(sequence, exact, scheme.equation)
+    request = Request(scheme, mesh, chosen, sequence, exact, quick)
     with jax.enable_x64(True):
         return Verification(request, progress).run()
 
 
-def _load(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
+def _load_meshes(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh, ...]:
     """The meshes, those given as paths read from files; raises InputError unless they are a sequence of 2 to 8."""
     if isinstance(meshes, str | os.PathLike | Mesh) or not isinstance(meshes, Sequence):
         raise InputError("meshes should be a sequence of at least two meshes or paths, from coarse to fine")
@@ -174,7 +175,7 @@ class Verification:
         certificate = self._ask_steps(certificate)
         certificate = self._ask_refinement(certificate)
         certificate = self._ask_cost(certificate)
-        symbolic = self._symbolic(certificate.modified)
+        symbolic = self._check_symbolically(certificate.modified)
         claims = check_certificate(certificate, self.request, self.recorder.reasons, symbolic=symbolic)
         lines = (*self.recorder.lines, *map(claim_line, claims))
         certificate = replace(certificate, claims=claims, lines=lines)
@@ -183,10 +184,12 @@ class Verification:
     def _ask_operator(self, certificate: Certificate) -> Certificate:
         """Linearity, conservation and units of one step."""
         s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
-        linear = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
-        kept = ask("conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where)
-        same = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
-        return replace(certificate, linearity=linear, conservation=kept, units=same)
+        linearity = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
+        conservation = ask(
+            "conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where
+        )
+        units = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        return replace(certificate, linearity=linearity, conservation=conservation, units=units)
 
     def _ask_small_steps(self, certificate: Certificate) -> Certificate:
         """The limit of small steps: patch tests, the semi-discrete system, and the fluxes of transport."""
@@ -210,21 +213,21 @@ class Verification:
             return None
         s, ask = self.scheme, partial(self.recorder.ask, always=True)
         flux, limiter, states = flux_of(s), named_limiter(s), states_of(equation)
-        found = TransportProperties(states) if flux is None else self._ask_flux(flux)
+        properties = TransportProperties(states) if flux is None else self._ask_flux(flux)
         if limiter is not None:
             region = ask("limiter", lambda: limiter_region(limiter.phi), limiter_line)
             one_stage = len(s.stages) == 1
             if region is not None and region.holds and one_stage:
                 ask("total variation", lambda: region, lambda _: limited_bound_line())
-            found = replace(found, limiter=region, limited_steps=region is not None and one_stage)
+            properties = replace(properties, limiter=region, limited_steps=region is not None and one_stage)
         only_transports = equation.diffusion == 0 and equation.reaction == 0 and equation.capacity == 1
         if only_transports and self.mesh is None and self.dimension == 2:
             studies = ask("Riemann problems", lambda: solve_riemann(s, states), riemann_line)
-            found = replace(found, riemann=studies or ())
+            properties = replace(properties, riemann=studies or ())
         scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
         if scalar and equation.linear and equation.reaction == 0 and self.linear:
-            found = replace(found, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
-        return found
+            properties = replace(properties, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
+        return properties
 
     def _ask_flux(self, flux: Flux) -> TransportProperties:
         """Consistency, monotonicity, E-condition and total variation of a two-point flux."""
@@ -251,17 +254,19 @@ class Verification:
         s, p, where, words, ask = self.scheme, self.parameters, self.where, self.words, self.recorder.ask
         if self.mesh is None:
             graph = study_graph(self.dimension)
-            order = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
-            certificate = replace(certificate, time=order)
-        stable = ask("stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words)
-        growth = self._ask_transient(stable)
+            study = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
+            certificate = replace(certificate, time=study)
+        stability = ask(
+            "stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words
+        )
+        growth = self._ask_transient(stability)
         maximum = ask(
             "maximum principle",
             lambda: measure_maximum_principle(s, self.graph, parameters=p),
             maximum_line,
             *(where, words),
         )
-        return replace(certificate, stability=stable, transient=growth, maximum=maximum)
+        return replace(certificate, stability=stability, transient=growth, maximum=maximum)
 
     def _ask_refinement(self, certificate: Certificate) -> Certificate:
         """Modified equations on lattices, errors on families of meshes and on the user's own sequence."""
@@ -282,13 +287,13 @@ class Verification:
         s, p, curves = self.scheme, self.parameters, None
         if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
             curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
-        price = self.recorder.ask(
+        cost = self.recorder.ask(
             "cost of a step",
             lambda: measure_cost(s, self.graph, parameters=p),
             cost_line,
             *(curves or (), s.name),
         )
-        return replace(certificate, cost=price, curves=curves or ())
+        return replace(certificate, cost=cost, curves=curves or ())
 
     def _study_graph(self) -> DualGraph:
         """Where rates of change are compared."""
@@ -303,17 +308,17 @@ class Verification:
         self.recorder.lines.append(residuals_line(tests, self.where, self.words))
         return choose_worse(*tests)
 
-    def _ask_transient(self, stable: Stability | None) -> TransientGrowth | None:
+    def _ask_transient(self, stability: Stability | None) -> TransientGrowth | None:
         """Transient growth on the given mesh if it is small enough for a dense matrix, otherwise on a small one."""
         p = self.parameters
         if self.mesh is not None and self.graph.cells <= MOST_CELLS:
-            graph, limit, where = self.graph, stable, self.where
+            graph, known, where = self.graph, stability, self.where
         else:
-            graph, limit = small_graph(self.dimension), None
+            graph, known = small_graph(self.dimension), None
             where = "on 72 jittered triangles" if self.dimension == 2 else f"on {graph.cells} jittered tetrahedra"
 
         def measure() -> TransientGrowth:
-            largest = find_largest_step(self.scheme, graph, parameters=p) if limit is None else limit.dt_max
+            largest = find_largest_step(self.scheme, graph, parameters=p) if known is None else known.dt_max
             return measure_transient_growth(self.scheme, graph, largest=largest, parameters=p)
 
         return self.recorder.ask("transient growth", measure, transient_line, where, self.words)
@@ -332,8 +337,8 @@ class Verification:
                 self.recorder.lines.append(modified_line(lattice, equation, heat=own == HEAT))
         return equations
 
-    def _symbolic(self, modified: dict[str, ModifiedEquation]) -> bool | None:
-        """Of other equations than heat, whether the formulas are right for every value of the parameters."""
+    def _check_symbolically(self, modified: dict[str, ModifiedEquation]) -> bool | None:
+        """For equations other than heat, whether the formulas are right for every value of the parameters."""
         if self.scheme.equation == HEAT:
             return None
         return self.recorder.attempt("generator", lambda: is_own_symbolically(self.scheme, modified))

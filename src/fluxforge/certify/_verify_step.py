@@ -44,17 +44,17 @@ def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = 
     check_text(name, "name")
     mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)
     with jax.enable_x64(True):
-        reach = _linearity(make_step, dual(mesh))
-        kept = _conservation(make_step, jittered(6, 0.2, 5))
+        linearity = _measure_linearity(make_step, dual(mesh))
+        conservation = _measure_conservation(make_step, jittered(6, 0.2, 5))
         lines = (
-            linearity_line(reach, f"on {mesh.origin}"),
-            conservation_line(kept, "on an irregular mesh"),
+            linearity_line(linearity, f"on {mesh.origin}"),
+            conservation_line(conservation, "on an irregular mesh"),
             _constants_line(make_step, dual(mesh, Neumann())),
             *(_growth_line(make_step, dual(mesh), fraction) for fraction in FRACTIONS),
             _diffusivity_line(make_step),
         )
     certificate = Certificate(
-        scheme=name, quick=False, lines=lines, linearity=reach, conservation=kept, mesh=mesh.origin
+        scheme=name, quick=False, lines=lines, linearity=linearity, conservation=conservation, mesh=mesh.origin
     )
     return replace(certificate, summary=summarise(certificate))
 
@@ -68,7 +68,7 @@ def _draw_state(graph: DualGraph) -> np.ndarray:
     return np.random.default_rng(0).random(graph.cells)
 
 
-def _linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
+def _measure_linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
     dt = 0.1 * fourier_step(graph)
     step, T = make_step(graph, dt), _draw_state(graph)
     defects = linearity_defects(lambda state: np.asarray(step(jnp.asarray(state))), graph.cells)
@@ -77,7 +77,7 @@ def _linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
     return Linearity(max(defects) <= SAME, hops_used(graph, used), used.nnz / graph.cells, max(defects), *defects)
 
 
-def _conservation(make_step: MakeStep, mesh: Mesh) -> Conservation:
+def _measure_conservation(make_step: MakeStep, mesh: Mesh) -> Conservation:
     graph = dual(mesh, Neumann())
     dt = 0.25 * fourier_step(dual(mesh))
     T = _draw_state(graph)

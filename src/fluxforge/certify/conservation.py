@@ -37,7 +37,7 @@ EXCHANGED = {"P": "N", "N": "P", "B": "F", "F": "B"}
 def measure_conservation(
     scheme: Scheme, mesh: Mesh | DualGraph | None = None, *, parameters: Settings | None = None
 ) -> Conservation:
-    """Measured on an irregular mesh, at half the Fourier step of the same mesh with its boundary held."""
+    """Measured on an irregular mesh, at a quarter of the reference step of the same mesh with Dirichlet walls."""
     mesh = jittered(6, 0.2, 5) if mesh is None else mesh
     held = as_graph(mesh)
     graph = dual(mesh, Neumann()) if isinstance(mesh, Mesh) else insulate(held)
@@ -54,9 +54,11 @@ def measure_conservation(
     tried = [parameters]
     if has_varying_parameters(scheme.equation):
         tried.append(varying_settings(scheme.equation, graph.dimension))
-    measure = _of_general if linear_stages(scheme) is None else _of_linear
-    found = [measure(scheme, graph, dt=0.25 * study_step(scheme, held, values), parameters=values) for values in tried]
-    worst = max(found, key=lambda one: (not one.holds, one.drift))
+    measure = _measure_general if linear_stages(scheme) is None else _measure_linear
+    results = [
+        measure(scheme, graph, dt=0.25 * study_step(scheme, held, values), parameters=values) for values in tried
+    ]
+    worst = max(results, key=lambda one: (not one.holds, one.drift))
     return replace(worst, antisymmetric=antisymmetric, weight="V" if scheme.equation.capacity == 1 else "cV")
 
 
@@ -70,7 +72,7 @@ def insulate(graph: DualGraph) -> DualGraph:
     return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, new)
 
 
-def _of_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
+def _measure_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     change = step.M - eye_array(graph.cells)
@@ -86,19 +88,19 @@ def signed_states(cells: int) -> tuple[np.ndarray, ...]:
     """States of both signs and several sizes, so that terms acting on negative, large or isolated values are seen."""
     rng = np.random.default_rng(0)
     T = rng.standard_normal(cells)
-    lonely = np.zeros(cells)
-    lonely[cells // 2] = 1.0
-    return (rng.random(cells), T, -1.0 - rng.random(cells), 1e3 * T, 1e-3 * T, 5.0 + 0.1 * T, lonely, -lonely)
+    single = np.zeros(cells)
+    single[cells // 2] = 1.0
+    return (rng.random(cells), T, -1.0 - rng.random(cells), 1e3 * T, 1e-3 * T, 5.0 + 0.1 * T, single, -single)
 
 
-def _of_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
+def _measure_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
     """The worst drift of a step from each state, and of a rollout from the signed one; and how many were finite.
 
     A step that overflows says nothing about conservation and is left out.
     """
     step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=np.zeros(graph.cells), dtype="float64")
     states = signed_states(graph.cells)
-    # Half a Fourier step may be far too long for a nonlinear flux: the rollout starts from a small state.
+    # This step may be far too long for a nonlinear flux: the rollout starts from a small state.
     runs = [(T, np.asarray(step(T))) for T in states] + [
         (1e-3 * states[1], np.asarray(step.rollout(1e-3 * states[1], ROLLOUT)))
     ]
@@ -114,9 +116,9 @@ def drift_between(V: np.ndarray, T: np.ndarray, after: np.ndarray) -> float:
 
 
 def passes_on_fluxes(scheme: Scheme) -> bool:
-    """Whether the last output is T plus what is exchanged, divided by cV alone, plus what does not depend on messages.
+    """Whether T_new is T plus the sums of the last messages over cV, plus terms without messages, and T at Δt = 0.
 
-    What P loses N then gains, if the messages are antisymmetric; and a step of no length changes nothing.
+    With antisymmetric messages, N then gains what P loses.
     """
     last = scheme.stages[-1]
     output, dt, volume = last.outputs["T_new"].expression, symbol("dt"), symbol("V")
@@ -128,7 +130,8 @@ def passes_on_fluxes(scheme: Scheme) -> bool:
     start: dict[sp.Symbol, sp.Expr] = {}
     for stage in scheme.stages:
         now = {
-            symbol(name): sp.expand(each.expression.subs(dt, 0).xreplace(start)) for name, each in stage.outputs.items()
+            symbol(name): sp.expand(output_stage.expression.subs(dt, 0).xreplace(start))
+            for name, output_stage in stage.outputs.items()
         }
         start |= now
     return bool(sp.simplify(start[symbol("T_new")] - symbol("T")) == 0)
@@ -142,11 +145,11 @@ def exchange_of_messages(scheme: Scheme) -> Identity | None:
     last = scheme.stages[-1]
     if not last.messages or any(message.hop not in (Hop.EDGE, Hop.LINE) for message in last.messages.values()):
         return None
-    found = [_exchange(scheme, message) for message in last.messages.values()]
-    return min(found, key=lambda one: (one.holds, one.by == "algebra"))
+    identities = [_compare_exchanged(scheme, message) for message in last.messages.values()]
+    return min(identities, key=lambda one: (one.holds, one.by == "algebra"))
 
 
-def _exchange(scheme: Scheme, message: Message) -> Identity:
+def _compare_exchanged(scheme: Scheme, message: Message) -> Identity:
     earlier = [name for stage in scheme.stages[:-1] for name in stage.outputs]
     swap, turned = {}, set(turned_names(scheme.equation))
     for name, known in message_symbols(message.hop, earlier, scheme.equation).items():
@@ -169,25 +172,27 @@ def _exchange(scheme: Scheme, message: Message) -> Identity:
     return compare_formulas(flux, -flux.xreplace(swap), domain, by_points=message.hop is Hop.LINE)
 
 
-def conservation_line(found: Conservation, where: str) -> Line:
+def conservation_line(conservation: Conservation, where: str) -> Line:
     """Conservation under insulation."""
     parts = []
-    if not found.states:
-        kept = "antisymmetric" if found.antisymmetric else "not antisymmetric"
-        kept += "" if found.passed_on else ", and a cell does not add them up whole"
+    if not conservation.states:
+        kept = "antisymmetric" if conservation.antisymmetric else "not antisymmetric"
+        kept += "" if conservation.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
-        how = "from the algebra" if found.by in ("", "algebra") else f"by {found.by}"
-        return Line("conservative", verdict_of(found.holds), evidence, f"{how}: F changes sign with its cells")
-    if found.defect is not None:
-        row = "Vᵀ" if found.weight == "V" else f"({found.weight})ᵀ"
-        parts.append(f"max |{row}M − {row}|/{found.weight} = {found.defect:.1e} at cell {found.cell}")
-    if found.states > 1:
-        states = f"the worst of {found.states} states, signed and large"
-        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e}, {states}")
+        how = "from the algebra" if conservation.by in ("", "algebra") else f"by {conservation.by}"
+        return Line("conservative", verdict_of(conservation.holds), evidence, f"{how}: F changes sign with its cells")
+    if conservation.defect is not None:
+        row = "Vᵀ" if conservation.weight == "V" else f"({conservation.weight})ᵀ"
+        parts.append(
+            f"max |{row}M − {row}|/{conservation.weight} = {conservation.defect:.1e} at cell {conservation.cell}"
+        )
+    if conservation.states > 1:
+        states = f"the worst of {conservation.states} states, signed and large"
+        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e}, {states}")
     else:
-        parts.append(f"Σ{found.weight}·T drifts by {found.drift:.1e} in {ROLLOUT} steps")
-    if found.antisymmetric is not None:
-        parts.append("fluxes antisymmetric" if found.antisymmetric else "fluxes not antisymmetric")
+        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e} in {ROLLOUT} steps")
+    if conservation.antisymmetric is not None:
+        parts.append("fluxes antisymmetric" if conservation.antisymmetric else "fluxes not antisymmetric")
     return Line(
-        "conservative", verdict_of(found.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout"
+        "conservative", verdict_of(conservation.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout"
     )

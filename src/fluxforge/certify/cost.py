@@ -58,12 +58,14 @@ def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> t
             return step(state) - origin
 
         at_T, at_U = f(T), f(U)
-        homogeneity = max(_relative(f(k * T) - k * at_T, k * at_T, f(k * T)) for k in (-1.0, 2.0, 1e3))
-        additivity = max(_relative(f(T + U) - at_T - at_U, at_T, at_U), _relative(f(T - U) - at_T + at_U, at_T, at_U))
+        homogeneity = max(_relative_size(f(k * T) - k * at_T, k * at_T, f(k * T)) for k in (-1.0, 2.0, 1e3))
+        additivity = max(
+            _relative_size(f(T + U) - at_T - at_U, at_T, at_U), _relative_size(f(T - U) - at_T + at_U, at_T, at_U)
+        )
     return homogeneity, additivity
 
 
-def _relative(apart: np.ndarray, *sizes: np.ndarray) -> float:
+def _relative_size(apart: np.ndarray, *sizes: np.ndarray) -> float:
     """The largest entry over the largest of the others; infinite where it is not a number."""
     value = np.abs(apart).max() / max(*(np.abs(size).max() for size in sizes), 1e-300)
     return float(value) if np.isfinite(value) else float("inf")
@@ -84,15 +86,17 @@ def hops_used(graph: DualGraph, used: csr_array) -> int:
     return graph.cells
 
 
-def linearity_line(found: Linearity, where: str) -> Line:
+def linearity_line(linearity: Linearity, where: str) -> Line:
     """Linearity and the stencil."""
-    reach = "reads the whole mesh" if found.hops is None else f"reads {found.hops} hop{'s' * (found.hops != 1)}"
-    stencil = f"{reach}, {found.entries_per_row:.1f} cells a row"
-    if found.linear:
+    reach = (
+        "reads the whole mesh" if linearity.hops is None else f"reads {linearity.hops} hop{'s' * (linearity.hops != 1)}"
+    )
+    stencil = f"{reach}, {linearity.entries_per_row:.1f} cells a row"
+    if linearity.linear:
         return Line("linear in T, S and boundary data", Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
     defects = (
-        f"f(kT) differs from k f(T) by {found.homogeneity:.1e}, f(T + U) from f(T) + f(U) by {found.additivity:.1e} of "
-        f"the largest, f(T) = F(T) − F(0)"
+        f"f(kT) differs from k f(T) by {linearity.homogeneity:.1e}, f(T + U) from f(T) + f(U) by "
+        f"{linearity.additivity:.1e} of the largest, f(T) = F(T) − F(0)"
     )
     method = "from the algebra; signed and large states; automatic differentiation"
     return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
@@ -113,7 +117,7 @@ def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | Non
         # A source, so that its term is counted.
         step = stepper(scheme, graph, dt, parameters=parameters, source=1.0)
     assert isinstance(step, LinearStepper)
-    terms = [term for stage in step.stages for found in stage.terms.values() for term in found]
+    terms = [term for stage in step.stages for output_terms in stage.terms.values() for term in output_terms]
     flops = sum(2 * len(term.off) + 2 * (term.diagonal is not None) for term in terms)
     held = sum(array.nbytes for array in jax.tree.leaves(step.stages)) / n
     moved = step.bytes_per_cell(n)
@@ -158,7 +162,7 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
     return CostCurve(scheme.name, tuple(fractions), tuple(errors), tuple(moved))
 
 
-def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
+def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
     """Cost per step, and at equal accuracy."""
     mine = next((curve.bytes_at(TARGET) for curve in curves if curve.scheme == scheme), None)
     others = [
@@ -167,8 +171,8 @@ def cost_line(found: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
         if curve.scheme != scheme and mine and (value := curve.bytes_at(TARGET))
     ]
     evidence = (
-        f"{found.stages} stage{'s' * (found.stages != 1)}, {found.flops:.0f} flops, {found.bytes:.0f} bytes moved and "
-        f"{found.memory:.0f} held per cell"
+        f"{cost.stages} stage{'s' * (cost.stages != 1)}, {cost.flops:.0f} flops, {cost.bytes:.0f} bytes moved and "
+        f"{cost.memory:.0f} held per cell"
     )
     if others:
         evidence += f"; bytes to an error of {TARGET:g} in time, relative to this scheme: {', '.join(others)}"

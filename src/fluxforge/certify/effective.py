@@ -1,4 +1,4 @@
-"""The effective equation: which one a scheme really solves for smooth fields on a family of meshes.
+"""The effective equation: the one that smooth fields of a scheme obey on a family of meshes.
 
 On a lattice, exactly, from the cell problem: with rows G_{ij} of one period, d_ij = x_j − x_i and ℓ the left null
 vector,  G₀χ_e = −G₁ᵉ1,  K_ef = ℓ(½G₂ᵉᶠ1 + sym G₁ᵉχ_f),  where G₀ = ΣG, G₁ᵉ = ΣG dᵉ, G₂ᵉᶠ = ΣG dᵉdᶠ over all periods.
@@ -64,20 +64,20 @@ def _rate_of_waves(equation: Equation, dimension: int) -> sp.Expr:
 
 def own_equation(equation: Equation, dimension: int, parameters: Settings | None = None) -> SmoothEquation:
     """The numbers of a linear equation with constant parameters; those left out are its example values."""
-    given: Any = {**equation.example(dimension), **(parameters or {})}
+    settings: Any = {**equation.example(dimension), **(parameters or {})}
     values: dict[sp.Symbol, sp.Expr] = {}
     for p in equation.parameters:
         names = (p.name,) if p.rank is Rank.SCALAR else p.component_names(dimension)
-        values |= {symbol(name): sp.Float(float(v)) for name, v in zip(names, np.ravel(given[p.name]), strict=True)}
-    found = {powers: float(c) for powers, c in own_derivatives(equation, dimension, values).items()}
+        values |= {symbol(name): sp.Float(float(v)) for name, v in zip(names, np.ravel(settings[p.name]), strict=True)}
+    coefficients = {powers: float(c) for powers, c in own_derivatives(equation, dimension, values).items()}
     unit = np.eye(dimension, dtype=int)
     K = np.empty((dimension, dimension))
     for e in range(dimension):
         for f in range(dimension):
             share = 1.0 if e == f else 0.5
-            K[e, f] = share * found.get(tuple((unit[e] + unit[f]).tolist()), 0.0)
-    drift = np.array([found.get(tuple(unit[e].tolist()), 0.0) for e in range(dimension)])
-    return SmoothEquation(found.get((0,) * dimension, 0.0), drift, K)
+            K[e, f] = share * coefficients.get(tuple((unit[e] + unit[f]).tolist()), 0.0)
+    drift = np.array([coefficients.get(tuple(unit[e].tolist()), 0.0) for e in range(dimension)])
+    return SmoothEquation(coefficients.get((0,) * dimension, 0.0), drift, K)
 
 
 # Singular values of G₀ and drifts below this share of the entries of G are round-off: sums of a few dozen entries.
@@ -92,15 +92,15 @@ def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings 
     if levels.family not in LATTICES:
         fitted = fitted_diffusion(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
         return relative_to_own(fitted, scheme.equation, parameters)
-    found = lattice_equation(scheme, levels.family, parameters=parameters)
-    if found.drift.any():
+    smooth = lattice_equation(scheme, levels.family, parameters=parameters)
+    if smooth.drift.any():
         letter = scheme.equation.words.diffusion
-        drift = " + ".join(f"{v:.3g} {letter} T_{axis}" for v, axis in zip(found.drift, COORDINATES, strict=False))
+        drift = " + ".join(f"{v:.3g} {letter} T_{axis}" for v, axis in zip(smooth.drift, COORDINATES, strict=False))
         raise NumericalError(
             f"smooth fields drift, T_t = {drift} + …: "
             f"the equation is not {'a heat' if scheme.equation == HEAT else 'that'} equation"
         )
-    return relative_to_own(found.K, scheme.equation, parameters)
+    return relative_to_own(smooth.K, scheme.equation, parameters)
 
 
 # Wave numbers of the sources; three unknowns of K need different directions.
@@ -132,13 +132,13 @@ def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None 
 @cache
 def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
     """φ and its second derivatives, to be evaluated."""
-    found = []
+    functions = []
     for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
         phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
         x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
         xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
-        found.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
-    return tuple(found)
+        functions.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
+    return tuple(functions)
 
 
 def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | None) -> np.ndarray:
@@ -176,21 +176,21 @@ def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None 
     """
     equation = scheme.equation
     reacts = equation.reaction != 0
-    found = _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters), reacts=reacts)
+    coarse = _cell_problem(period_rows(scheme, *lattice_graph(family), parameters=parameters), reacts=reacts)
     if equation.velocity is None:
-        return found
+        return coarse
     # K(h) = K + h K', exactly for fluxes that are homogeneous in the geometry.
     n = lattice_size(family)
     finer = _cell_problem(period_rows(scheme, *lattice_graph(family, 2 * n - 1), parameters=parameters), reacts=reacts)
     h, half = 1.0 / n, 1.0 / (2 * n - 1)
-    return SmoothEquation(finer.rate, finer.drift, (h * finer.K - half * found.K) / (h - half))
+    return SmoothEquation(finer.rate, finer.drift, (h * finer.K - half * coarse.K) / (h - half))
 
 
 def effective_equation(scheme: Scheme, family: str, *, parameters: Settings) -> EffectiveEquation:
     """The effective equation on a lattice beside the equation's own, with constant parameters."""
     dimension = Levels(family, ()).dimension
-    found = smooth_equation(scheme, family, parameters=parameters)
-    return EffectiveEquation(found, own_equation(scheme.equation, dimension, parameters))
+    smooth = smooth_equation(scheme, family, parameters=parameters)
+    return EffectiveEquation(smooth, own_equation(scheme.equation, dimension, parameters))
 
 
 def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
@@ -206,7 +206,7 @@ def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
         raise NumericalError("the scheme does not keep constants, so it has no diffusivity")
     left = left / (left @ ones)
     drift = np.array([left @ G1[e] @ ones for e in axes])
-    # Without a drift to speak of, the cell problem is solved as if there were none.
+    # A drift that is round-off is set to 0.
     drift = np.where(np.abs(drift) > ROUND_OFF * largest * period.size, drift, 0.0)
     inverse = _inverse(G0, ROUND_OFF * largest)
     chi = [-inverse @ (G1[e] @ ones - drift[e] * ones) for e in axes]

@@ -86,14 +86,16 @@ def _has_exact_limit(flux: Flux) -> bool:
     for _ in range(4):
         u, slope, along = (sp.Rational(int(rng.integers(11, 89)), 97) for _ in range(3))
         # The same value in both cells, and along the normal that of a tensor.
-        held: dict[str, sp.Expr] = {p.name: sp.Rational(int(rng.integers(50, 150)), 101) for p in equation.parameters}
-        given: dict[sp.Symbol, sp.Expr] = {P: u, N: u + slope * _CLOSE, symbol("delta"): _CLOSE}
-        for each in formula.free_symbols - set(given):
-            given[each] = along if each == flux.speed else held.get(each.name.split("_")[0], sp.Rational(7, 5))
-        own = {symbol(name): value for name, value in held.items()} | {equation.u: u}
-        wanted = flux.carried.subs({**own, **({} if flux.speed is None else {flux.speed: along})})
-        wanted -= equation.diffusion.subs(own) * slope
-        apart = (formula.subs(given) - wanted).evalf(_DIGITS)
+        parameters: dict[str, sp.Expr] = {
+            p.name: sp.Rational(int(rng.integers(50, 150)), 101) for p in equation.parameters
+        }
+        point: dict[sp.Symbol, sp.Expr] = {P: u, N: u + slope * _CLOSE, symbol("delta"): _CLOSE}
+        for each in formula.free_symbols - set(point):
+            point[each] = along if each == flux.speed else parameters.get(each.name.split("_")[0], sp.Rational(7, 5))
+        values = {symbol(name): value for name, value in parameters.items()} | {equation.u: u}
+        wanted = flux.carried.subs({**values, **({} if flux.speed is None else {flux.speed: along})})
+        wanted -= equation.diffusion.subs(values) * slope
+        apart = (formula.subs(point) - wanted).evalf(_DIGITS)
         if not apart.is_number or not abs(apart) <= _LIMIT:
             return False
     return True
@@ -118,7 +120,7 @@ def _damps(flux: Flux) -> bool:
     mean = sp.Add(*(flux.carried.xreplace({u: end}) for end in (P, N))) / 2
     with np.errstate(all="ignore"):
         gap = evaluate((mean - formula) * (N - P), points, np)
-    # K = 1e-9 and round-off are what may be missing.
+    # The slack covers the diffusion K = 1e-9 and round-off.
     return bool(np.all(gap >= -1e-7))
 
 
@@ -128,11 +130,11 @@ def flux_of(scheme: Scheme) -> Flux | None:
     if len(messages) != 1 or messages[0].hop is not Hop.EDGE or scheme.equation.velocity is None:
         return None
     formula = sp.expand_mul(-messages[0].expression / symbol("A"))
-    own = {symbol("T_P"): P, symbol("T_N"): N}
-    if symbol("A") in formula.free_symbols or not formula.has(*own):
+    states = {symbol("T_P"): P, symbol("T_N"): N}
+    if symbol("A") in formula.free_symbols or not formula.has(*states):
         return None
     formula = formula.xreplace({symbol("V_P"): sp.S.One, symbol("V_N"): sp.S.One})
-    return Flux(formula.xreplace(own), scheme.equation, states_of(scheme.equation))
+    return Flux(formula.xreplace(states), scheme.equation, states_of(scheme.equation))
 
 
 def domain_of(v: sp.Symbol, flux: Flux) -> Range:
@@ -151,7 +153,7 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     kept = {P, N, STEP, flux.speed}
     unit = sp.S.One if peclet is None or flux.speed is None else 1 - sp.Abs(flux.speed)
     conducting = {v.name for v in flux.equation.diffusion.free_symbols}
-    values = {v: _unit(v, conducting, unit) for v in flux.formula.free_symbols - kept}
+    values = {v: _unit_value(v, conducting, unit) for v in flux.formula.free_symbols - kept}
     formula = flux.formula.xreplace(values)
     ranges: dict[sp.Symbol, Range] = {P: flux.states, N: flux.states}
     if flux.speed is not None and speed is not None:
@@ -164,7 +166,7 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     return formula, ranges
 
 
-def _unit(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
+def _unit_value(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
     """A symbol on a row of unit cells: 1 for lengths and parameters, K for parameters of K, 0 otherwise."""
     if v.name.endswith(("_t", "_nt")):
         return sp.S.Zero
@@ -193,10 +195,12 @@ def _own_space(scheme: Scheme) -> str:
     """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
     parts = split_name(scheme.name)
     try:
-        own = parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
+        unchanged = (
+            parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
+        )
     except SchemeError:
         return ""
-    return parts.space.name if parts is not None and own else ""
+    return parts.space.name if parts is not None and unchanged else ""
 
 
 def range_words(states: Range) -> str:

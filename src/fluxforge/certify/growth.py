@@ -21,7 +21,7 @@ from fluxforge.pde._words import Words
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import operator, sides, step_matrix
 
-# Weights this far below 0 are round-off; and the largest step tried, in Fourier steps.
+# Weights this far below 0 are round-off.
 TOLERANCE = 1e-12
 
 
@@ -33,7 +33,7 @@ def measure_maximum_principle(
     Where it is none, what is added without T and boundary values has to be non-negative, too.
     """
     fourier = study_step(scheme, graph, parameters)
-    averages = all(_averages(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))
+    averages = all(_is_average(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))
 
     def worst(fraction: float) -> tuple[float, int]:
         M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
@@ -57,7 +57,7 @@ def measure_maximum_principle(
     return MaximumPrinciple(limit, cell, weight, averages)
 
 
-def _averages(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> bool:
+def _is_average(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> bool:
     """Whether the weights of T and of the walls' g have the sum 1 in every cell, and nothing else is added."""
     M = step_matrix(scheme, graph, dt, parameters=parameters)
     share, alone = _boundary_weights(scheme, graph, dt, parameters)
@@ -80,20 +80,20 @@ def _boundary_weights(
     return columns[:, 0], columns[:, 1]
 
 
-def maximum_line(found: MaximumPrinciple, where: str, words: Words = HEAT.words) -> Line:
+def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.words) -> Line:
     """The discrete maximum principle; positivity where T' is no average."""
     unit = words.step_symbol
-    name = "maximum principle" if found.averages else "positivity"
+    name = "maximum principle" if principle.averages else "positivity"
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
-    if not found.averages:
+    if not principle.averages:
         method += ", and of what is added without them"
         where += "; no maximum principle: constants do not stay as they are"
-    if found.over_fourier is None:
+    if principle.over_fourier is None:
         return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} {unit} at least, {where}", method)
-    broken = f"a weight of {found.weight:.1e} at cell {found.cell}" if found.weight is not None else ""
-    if found.over_fourier == 0:
+    broken = f"a weight of {principle.weight:.1e} at cell {principle.cell}" if principle.weight is not None else ""
+    if principle.over_fourier == 0:
         return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
-    return Line(name, Verdict.MEASURED, f"up to {found.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
+    return Line(name, Verdict.MEASURED, f"up to {principle.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
 
 
 # Powers of a dense matrix are formed on at most this many cells, and up to this power. A step whose asymmetry is below
@@ -117,10 +117,10 @@ def measure_transient_growth(
     if np.abs(B - B.T).max() <= NORMAL * np.abs(B).max():
         radius = float(np.abs(np.linalg.eigvalsh(0.5 * (B + B.T))).max())
         return TransientGrowth(dt / fourier, True, radius, max(radius, radius**MOST_STEPS), 1, radius <= 1)
-    return _of_powers(B, dt / fourier)
+    return _measure_powers(B, dt / fourier)
 
 
-def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
+def _measure_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
     """Multiply until a power has a norm of at most one: ‖B^(k+m)‖ ≤ ‖B^k‖‖B^m‖ ends the search there."""
     power = np.eye(len(B))
     one = largest = 0.0
@@ -137,17 +137,17 @@ def _of_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
     return TransientGrowth(over_fourier, False, one, largest, where, size <= 1)
 
 
-def transient_line(found: TransientGrowth, where: str, words: Words = HEAT.words) -> Line:
+def transient_line(growth: TransientGrowth, where: str, words: Words = HEAT.words) -> Line:
     """How much perturbations can grow before they decay."""
-    at = f"at {found.over_fourier:.4g} {words.step_symbol}, {where}"
+    at = f"at {growth.over_fourier:.4g} {words.step_symbol}, {where}"
     method = "singular values of a step and of its powers, energy norm √ΣV T²"
-    if found.normal:
+    if growth.normal:
         kind = "a step is symmetric in this norm: no growth beyond its spectrum"
-        evidence = f"largest singular value of one step {found.one_step:.6g}; {kind}; {at}"
+        evidence = f"largest singular value of one step {growth.one_step:.6g}; {kind}; {at}"
         return Line("transient growth", Verdict.MEASURED, evidence, method)
-    later = "no later power is larger" if found.settled else "still above 1 after the last"
+    later = "no later power is larger" if growth.settled else "still above 1 after the last"
     evidence = (
-        f"largest singular value of one step {found.one_step:.6g}; largest norm over {MOST_STEPS:,} steps "
-        f"{found.largest:.6g}, after {found.steps}; {later}; {at}"
+        f"largest singular value of one step {growth.one_step:.6g}; largest norm over {MOST_STEPS:,} steps "
+        f"{growth.largest:.6g}, after {growth.steps}; {later}; {at}"
     )
     return Line("transient growth", Verdict.MEASURED, evidence, method)

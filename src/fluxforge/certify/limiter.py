@@ -38,17 +38,17 @@ NEAR_ONE = 2.0**-10
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
     """Examine φ, a formula of `R`, `Q` and `C`."""
-    about = (_at_one(phi), _jumps_at_one(phi), C in phi.free_symbols, Q in phi.free_symbols)
+    about = (_value_at_one(phi), _jumps_at_one(phi), C in phi.free_symbols, Q in phi.free_symbols)
     if is_clipped(phi):
         return LimiterRegion({"φ by its form": Least(0.0, 0.0, (1.0, 0.5, 0.5), 0)}, *about)
     phi = phi.xreplace({Q: _T / (1 - sp.Abs(_T))})
-    positive, negative = list(_parts()), [(-high, -low) for low, high in _parts()]
-    # Multiplied by c and 1 − c, the bounds have no poles; pushed inside, what is taken from a bound cancels in it.
+    positive, negative = list(_ratio_parts()), [(-high, -low) for low, high in _ratio_parts()]
+    # Multiplied by c and 1 − c, the bounds have no poles; taken inside minima, terms that φ shares with a bound cancel.
     margins = {
-        "φ ≥ 0": _least(phi, positive),
-        "φ ≤ 2r/c": _least(_push(lambda one: 2 * R - C * one, phi), positive, relative=True),
-        "φ ≤ 2/(1 − c)": _least(_push(lambda one: 2 - (1 - C) * one, phi), positive),
-        "φ = 0 for r ≤ 0": _least(-phi, negative).worse(_least(phi, negative)),
+        "φ ≥ 0": _least_margin(phi, positive),
+        "φ ≤ 2r/c": _least_margin(_push(lambda one: 2 * R - C * one, phi), positive, relative=True),
+        "φ ≤ 2/(1 − c)": _least_margin(_push(lambda one: 2 - (1 - C) * one, phi), positive),
+        "φ = 0 for r ≤ 0": _least_margin(-phi, negative).worse(_least_margin(phi, negative)),
     }
     return LimiterRegion(margins, *about)
 
@@ -62,7 +62,7 @@ def is_clipped(phi: sp.Expr) -> bool:
 
 
 def _minimum_parts(formula: sp.Expr) -> Iterator[sp.Expr]:
-    """What a formula is the minimum of, through minima of minima."""
+    """The arguments of a minimum, nested minima flattened; any other formula as it is."""
     if isinstance(formula, sp.Min):
         for part in formula.args:
             yield from _minimum_parts(part)
@@ -70,7 +70,7 @@ def _minimum_parts(formula: sp.Expr) -> Iterator[sp.Expr]:
         yield formula
 
 
-def _at_one(phi: sp.Expr) -> sp.Expr:
+def _value_at_one(phi: sp.Expr) -> sp.Expr:
     """φ(1, 1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
 
     Parts that differ leave the formula as it is.
@@ -80,18 +80,18 @@ def _at_one(phi: sp.Expr) -> sp.Expr:
     def decide(part: Range) -> sp.Expr:
         return sp.simplify(settle(formula, {C: part}))
 
-    found = set(_over_courant(decide, (sp.Min, sp.Max, sp.Abs, Select)))
-    return found.pop() if len(found) == 1 else decide(COURANT)
+    values = set(_decide_over_courant(decide, (sp.Min, sp.Max, sp.Abs, Select)))
+    return values.pop() if len(values) == 1 else decide(COURANT)
 
 
 def _jumps_at_one(phi: sp.Expr) -> bool:
     """Whether a comparison in φ is undecided within `NEAR_ONE` of r = q = 1, for some Courant number."""
     near = (1 - NEAR_ONE, 1 + NEAR_ONE)
-    decided = _over_courant(lambda part: settle(phi, {R: near, Q: near, C: part}), (Select,))
+    decided = _decide_over_courant(lambda part: settle(phi, {R: near, Q: near, C: part}), (Select,))
     return any(each.has(Select) for each in decided)
 
 
-def _over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[type, ...]) -> Iterator[sp.Expr]:
+def _decide_over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[type, ...]) -> Iterator[sp.Expr]:
     """What `decide` gives on parts of the Courant numbers, halved where the result has one of the `undecided` types."""
     waiting = [(part, 0) for part in pairwise(np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist())]
     while waiting:
@@ -104,7 +104,7 @@ def _over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[type, ...
             yield value
 
 
-def _parts() -> Iterator[Range]:
+def _ratio_parts() -> Iterator[Range]:
     """From 0 to 2⁻⁸, and on to the largest ratio by equal factors, with 1 among the ends."""
     ends = np.concatenate([[0.0], np.geomspace(2.0**-8, 1.0, 9), np.geomspace(1.0, LARGEST_RATIO, PARTS)[1:]])
     return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
@@ -118,13 +118,13 @@ def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
     return _factor_margin(fall(phi))
 
 
-def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
+def _least_margin(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
     """The least of a margin over all parts; `relative` to r where that is larger than 1."""
-    found: Least | None = None
+    least: Least | None = None
     for low, high in parts:
-        own = settle(margin, {R: (low, high), C: COURANT, _T: _DOWNWIND})
+        settled = settle(margin, {R: (low, high), C: COURANT, _T: _DOWNWIND})
         scale = max(low, 1.0) if relative else 1.0
-        forms = list(dict.fromkeys((own, _factor_margin(own))))
+        forms = list(dict.fromkeys((settled, _factor_margin(settled))))
 
         def bounds(low: np.ndarray, high: np.ndarray, forms: list[sp.Expr] = forms, scale: float = scale) -> Interval:
             boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate((R, C, _T))}
@@ -135,41 +135,41 @@ def _least(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Le
         ends = np.array([[low, high], COURANT, _DOWNWIND])
         # What a margin does not depend on is not bisected.
         for k, name in enumerate((C, _T), start=1):
-            if name not in own.free_symbols:
+            if name not in settled.free_symbols:
                 ends[k] = 0.5
         side = float((ends[:, 1] - ends[:, 0]).max())
-        one = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
-        found = one if found is None else found.worse(one)
-    assert found is not None
-    return found
+        part_least = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
+        least = part_least if least is None else least.worse(part_least)
+    assert least is not None
+    return least
 
 
 def _factor_margin(margin: sp.Expr) -> sp.Expr:
     return margin if margin.atoms(sp.Min, sp.Max, sp.Abs) else sp.factor(sp.together(margin))
 
 
-def limiter_line(found: LimiterRegion) -> Line:
+def limiter_line(region: LimiterRegion) -> Line:
     """Whether φ stays within the region, with the point where it does not."""
     name = "limiter within the region of Harten and Sweby"
-    also = f", |q| ≤ {1 / (1 - _DOWNWIND[1]):.1g}" if found.downwind else ""
+    also = f", |q| ≤ {1 / (1 - _DOWNWIND[1]):.1g}" if region.downwind else ""
     method = f"interval bisection over |r| ≤ {LARGEST_RATIO:g}{also} and Courant numbers c from 0 to 1"
-    if found.violated is not None:
-        at = found.margins[found.violated]
-        c = f", c = {at.at[1]:.3g}" if found.depends or "c" in found.violated else ""
-        c += f", q = {at.at[2] / (1 - abs(at.at[2])):.3g}" if found.downwind else ""
-        evidence = f"{found.violated} is broken by {-at.value:.3g} at r = {at.at[0]:.4g}{c}"
+    if region.violated is not None:
+        at = region.margins[region.violated]
+        c = f", c = {at.at[1]:.3g}" if region.depends or "c" in region.violated else ""
+        c += f", q = {at.at[2] / (1 - abs(at.at[2])):.3g}" if region.downwind else ""
+        evidence = f"{region.violated} is broken by {-at.value:.3g} at r = {at.at[0]:.4g}{c}"
         return Line(name, Verdict.FAILS, evidence, method)
-    order = f"φ(1) = {found.at_one}: first order only"
-    if found.second_order:
+    order = f"φ(1) = {region.at_one}: first order only"
+    if region.second_order:
         order = "φ(1) = 1: second order"
-    elif found.jumps_at_one:
+    elif region.jumps_at_one:
         order = "φ jumps at or near r = 1: first order only"
     evidence = f"0 ≤ φ ≤ min(2r/c, 2/(1 − c)), and φ = 0 for r ≤ 0; {order}"
-    if found.holds and min(one.bound for one in found.margins.values()) < 0:
+    if region.holds and min(one.bound for one in region.margins.values()) < 0:
         method += f"; to within {REGION_SLACK:g}, and no point violates a bound"
-    if found.by_form:
+    if region.by_form:
         method = "φ is max(0, min(2r/c, 2/(1 − c), …)); φ(1) with its comparisons decided by intervals"
-    return Line(name, verdict_of(True) if found.holds else Verdict.UNKNOWN, evidence, method)
+    return Line(name, verdict_of(True) if region.holds else Verdict.UNKNOWN, evidence, method)
 
 
 def limited_bound_line() -> Line:

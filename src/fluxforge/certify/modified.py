@@ -45,17 +45,17 @@ def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | No
     step = step_on_lattice(scheme, lattice)
     assert step is not None
     _refuse_long(c.coeff(DT, 1) for shifts in step for c in shifts.values())
-    slope = tuple({key: sp.simplify(_with_moduli(c.coeff(DT, 1))) for key, c in shifts.items()} for shifts in step)
+    slope = tuple({key: sp.simplify(_replace_extrema(c.coeff(DT, 1))) for key, c in shifts.items()} for shifts in step)
     highest = HIGHEST if scheme.equation.velocity is None else HIGHEST_OF_TRANSPORT
     try:
         largest = _largest_number(c for shifts in slope for c in shifts.values())
         eigenvalue = _eigenvalue(_symbol_matrix(slope, highest), scheme.equation, highest, largest)
-        return None if eigenvalue is None else _equation(scheme, lattice, eigenvalue, highest)
+        return None if eigenvalue is None else _make_equation(scheme, lattice, eigenvalue, highest)
     except sp.PolynomialError as error:
         raise NumericalError(f"its coefficients have no expansion in h ({error})") from error
 
 
-def _with_moduli(coefficient: sp.Expr) -> sp.Expr:
+def _replace_extrema(coefficient: sp.Expr) -> sp.Expr:
     """max(x, 0) → (x + |x|)/2, min(x, 0) → (x − |x|)/2: SymPy does not see that max(x, 0) − max(−x, 0) is x."""
 
     def rewrite(extreme: sp.Expr) -> sp.Expr:
@@ -98,20 +98,20 @@ def cube_equation(scheme: Scheme) -> ModifiedEquation | None:
     return modified_equation(scheme, cube_lattice())
 
 
-def is_own_symbolically(scheme: Scheme, found: Mapping[str, ModifiedEquation]) -> bool | None:
-    """Whether smooth fields on the lattices obey the equation, or what its two-point flux makes of it: for every value
-    of the parameters, where numbers can only try some. None where no modified equation is known.
+def is_own_symbolically(scheme: Scheme, modified: Mapping[str, ModifiedEquation]) -> bool | None:
+    """Whether each modified equation has the limit of the equation, or of its two-point flux, for all parameters.
 
-    The two-point flux of a tensor is not consistent on every lattice, and still the one that schemes claim.
+    None where no modified equation is known. The two-point flux counts because that of a tensor, which schemes claim,
+    is not consistent on every lattice.
     """
-    if not found:
+    if not modified:
         return None
-    asked = lattice_equations(scheme.equation, 3 if "cubes" in found else 2)
-    for name, one in found.items():
-        if one.consistent:
+    derivations = lattice_equations(scheme.equation, 3 if "cubes" in modified else 2)
+    for name, equation in modified.items():
+        if equation.consistent:
             continue
-        plain = asked[name](find("euler", scheme.equation))
-        if plain is None or not one.has_limit_of(plain):
+        plain = derivations[name](find("euler", scheme.equation))
+        if plain is None or not equation.has_limit_of(plain):
             return False
     return True
 
@@ -142,8 +142,8 @@ def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:
 def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: float) -> sp.Expr | None:
     """The eigenvalue that belongs to constants, to that order in ε, for up to two types of cells.
 
-    None where constants are no eigenvector at k = 0, or change although the equation has no reaction. Less that rate
-    it is λ = det/(tr − λ), iterated.
+    None where constants are no eigenvector at k = 0, or change although the equation has no reaction. With two types,
+    the eigenvalue less its rate at k = 0 solves λ = det/(tr − λ), which is iterated.
     """
     rates = {_sum_of_constants(sp.Add(*row).subs(EPS, 0), largest) for row in matrix.tolist()}
     if len(rates) > 1:
@@ -152,16 +152,16 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
     if rate != 0 and sp.diff(equation.reaction, equation.u) == 0:
         return None
     if matrix.shape == (1, 1):
-        found = _truncate_series(matrix[0, 0], highest)
-        return found if rate != 0 else sp.expand(found - found.subs(EPS, 0))
+        eigenvalue = _truncate_series(matrix[0, 0], highest)
+        return eigenvalue if rate != 0 else sp.expand(eigenvalue - eigenvalue.subs(EPS, 0))
     matrix = matrix - rate * sp.eye(len(matrix.tolist()))
     trace, determinant = sp.expand(matrix.trace()), sp.expand(matrix.det())
     if trace.subs(EPS, 0) == 0 or sp.simplify(determinant.subs(EPS, 0)) != 0:
         return None
-    found = sp.Integer(0)
+    eigenvalue = sp.Integer(0)
     for _ in range(highest - 1):
-        found = _truncate_series(determinant * _inverse(sp.expand(trace - found), highest), highest)
-    return _truncate_series(found, highest) + rate
+        eigenvalue = _truncate_series(determinant * _inverse(sp.expand(trace - eigenvalue), highest), highest)
+    return _truncate_series(eigenvalue, highest) + rate
 
 
 def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
@@ -191,7 +191,7 @@ def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
     return _truncate_series(total / base, highest)
 
 
-def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
+def _eigenvalue_of_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
     """The series of log R(Δt λ)/Δt to the same order, λ vanishing with ε; None where no R is known."""
     factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None or not factor.free_symbols or sp.simplify(eigenvalue.subs(EPS, 0)) != 0:
@@ -205,23 +205,23 @@ def _with_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | N
 
 
 def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
-    found = sp.Integer(1)
+    power = sp.Integer(1)
     for _ in range(k):
-        found = _truncate_series(found * expression, highest)
-    return found
+        power = _truncate_series(power * expression, highest)
+    return power
 
 
-def _equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: int) -> ModifiedEquation:
+def _make_equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: int) -> ModifiedEquation:
     """Orders 0 to 2, and where these are the equation's the first beyond; of diffusion alone up to the fourth."""
-    at_step = None if scheme.equation.velocity is None else _with_step(scheme, eigenvalue, highest)
-    found = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
+    at_step = None if scheme.equation.velocity is None else _eigenvalue_of_step(scheme, eigenvalue, highest)
+    terms = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
     wanted = own_derivatives(scheme.equation, lattice.dimension, lattice.values(scheme.equation))
     if scheme.equation.only_diffuses:
-        error = found.get(1, {}) | found.get(3, {}) | found.get(4, {})
-        return ModifiedEquation(lattice.name, found.get(2, {}), error, wanted)
-    leading = found.get(0, {}) | found.get(1, {}) | found.get(2, {})
+        error = terms.get(1, {}) | terms.get(3, {}) | terms.get(4, {})
+        return ModifiedEquation(lattice.name, terms.get(2, {}), error, wanted)
+    leading = terms.get(0, {}) | terms.get(1, {}) | terms.get(2, {})
     exact = not any(sp.simplify(leading.get(key, 0) - wanted.get(key, 0)) != 0 for key in {*leading, *wanted})
-    error = next((found[k] for k in range(3, highest + 1) if k in found), {}) if exact else {}
+    error = next((terms[k] for k in range(3, highest + 1) if k in terms), {}) if exact else {}
     return ModifiedEquation(lattice.name, leading, error, wanted, at_step is not None)
 
 
@@ -236,12 +236,12 @@ def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[in
     return by_order
 
 
-def modified_line(name: str, found: ModifiedEquation, *, heat: bool = True) -> Line:
-    """The modified equation on a lattice; of other equations than heat, whether the equation is left as h, Δt → 0."""
+def modified_line(name: str, equation: ModifiedEquation, *, heat: bool = True) -> Line:
+    """The modified equation on a lattice; for equations other than heat, whether its limit is the equation."""
     method = "exact Taylor expansion of the symbol"
     if heat:
-        return Line(f"modified equation, {name}", Verdict.MEASURED, str(found), method)
-    left = "the equation itself" if found.consistent else "another equation"
-    evidence = f"{found}; {left} as h{' and Δt go' if found.dt_terms else ' goes'} to 0"
-    method += " and of log R" if found.dt_terms else ", Δt → 0"
-    return Line(f"modified equation, {name}", verdict_of(found.consistent), evidence, method)
+        return Line(f"modified equation, {name}", Verdict.MEASURED, str(equation), method)
+    left = "the equation itself" if equation.consistent else "another equation"
+    evidence = f"{equation}; {left} as h{' and Δt go' if equation.dt_terms else ' goes'} to 0"
+    method += " and of log R" if equation.dt_terms else ", Δt → 0"
+    return Line(f"modified equation, {name}", verdict_of(equation.consistent), evidence, method)

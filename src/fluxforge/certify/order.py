@@ -68,7 +68,7 @@ def _refine(
     progress: Callable[[str], None] | None,
     below: float,
 ) -> tuple[SpaceStudy, ...]:
-    cells, together, scatter = [], [], []
+    cells, rms, scatter = [], [], []
     for n in levels.sizes:
         if progress is not None:
             progress(f"space order, {levels.family}, n = {n}")
@@ -78,12 +78,12 @@ def _refine(
         )
         cells.append(round(float(np.mean([graph.cells for graph in graphs]))))
         mean = np.mean(errors**2, axis=0)
-        together.append(np.sqrt(mean))
+        rms.append(np.sqrt(mean))
         if len(graphs) > 1:
             # Half the relative standard error of the mean square is that of its root.
             scatter.append(0.5 * np.std(errors**2, axis=0, ddof=1) / np.sqrt(len(graphs)) / np.maximum(mean, 1e-300))
-    found = _Errors(cells, np.array(together), np.array(scatter))
-    return _studies(levels.family, found, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
+    table = _Errors(cells, np.array(rms), np.array(scatter))
+    return _studies(levels.family, table, problems, below=below, least=LEAST_LEVELS, dimension=levels.dimension)
 
 
 @dataclass(frozen=True)
@@ -96,18 +96,18 @@ class _Errors:
 
 
 def _studies(
-    family: str, found: _Errors, problems: tuple[Problem, ...], *, below: float, least: int, dimension: int = 2
+    family: str, errors: _Errors, problems: tuple[Problem, ...], *, below: float, least: int, dimension: int = 2
 ) -> tuple[SpaceStudy, ...]:
     """One study per problem."""
-    h = tuple(float(np.sqrt(1.0 / count) if dimension == 2 else count ** (-1 / dimension)) for count in found.cells)
+    h = tuple(float(np.sqrt(1.0 / count) if dimension == 2 else count ** (-1 / dimension)) for count in errors.cells)
 
     def rates(k: int, norm: int) -> Rates:
-        value = tuple(float(e) for e in found.value[:, k, norm])
-        scatter = tuple(float(e) for e in found.scatter[:, k, norm]) if found.scatter.size else ()
+        value = tuple(float(e) for e in errors.value[:, k, norm])
+        scatter = tuple(float(e) for e in errors.scatter[:, k, norm]) if errors.scatter.size else ()
         return Rates(h, value, below=below, least=least, scatter=scatter)
 
     return tuple(
-        SpaceStudy(family, tuple(found.cells), rates(k, 0), rates(k, 1), problem.name)
+        SpaceStudy(family, tuple(errors.cells), rates(k, 0), rates(k, 1), problem.name)
         for k, problem in enumerate(problems)
     )
 
@@ -148,8 +148,8 @@ def study_meshes(
         if progress is not None:
             progress(f"steady states on {mesh.origin}")
         errors.append([measure_problem_errors(scheme, mesh, problem) for problem in problems])
-    found = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
-    return _studies("meshes", found, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
+    table = _Errors([len(mesh.cells) for mesh in meshes], np.array(errors), np.empty(0))
+    return _studies("meshes", table, problems, below=LARGEST_ERROR, least=LEAST_MESHES)
 
 
 def measure_steady_errors(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> tuple[float, float]:
@@ -282,7 +282,7 @@ def measure_time_order(
             apart = march(step, start, source, count) - exact
             errors[name].append(float(np.abs(apart).max() / max(np.abs(exact).max(), 1e-300)))
     sizes = tuple(1.0 / count for count in steps)
-    free, driven = (_above_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
+    free, driven = (_drop_round_off(Rates(sizes, tuple(errors[name]))) for name in runs)
     series = measure_series_order(scheme, parameters=parameters, dimension=graph.dimension)
     return TimeStudy(free, driven, one_cell_order(scheme), series)
 
@@ -300,9 +300,9 @@ def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, 
     longest = 0.5 * study_step(scheme, graph, parameters)
     # Poles of implicit methods may lie inside the first circle. Smaller ones lose digits of the high coefficients.
     radii = (longest, longest / 2, longest / 4)
-    circles = ((radius, _taylor(scheme, graph, S, radius, parameters)) for radius in radii)
-    radius, found = next(((radius, each) for radius, each in circles if each is not None), (longest, None))
-    if found is None:
+    circles = ((radius, _taylor_coefficients(scheme, graph, S, radius, parameters)) for radius in radii)
+    radius, coefficients = next(((radius, each) for radius, each in circles if each is not None), (longest, None))
+    if coefficients is None:
         return None
     G = system.M.toarray() * radius
     power = np.eye(graph.cells)
@@ -311,14 +311,16 @@ def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, 
         wanted = np.hstack([power @ G, power @ columns]) / math.factorial(k)
         blocks = (slice(0, graph.cells), slice(graph.cells, -1), slice(-1, None))
         for block in blocks:
-            apart = np.abs(found[k][:, block] - wanted[:, block]).max()
-            if not apart <= SAME_SERIES * max(np.abs(wanted[:, block]).max(), np.abs(found[k][:, block]).max(), 1e-30):
+            apart = np.abs(coefficients[k][:, block] - wanted[:, block]).max()
+            if not apart <= SAME_SERIES * max(
+                np.abs(wanted[:, block]).max(), np.abs(coefficients[k][:, block]).max(), 1e-30
+            ):
                 return k - 1
         power = power @ G
     return HIGHEST_ORDER
 
 
-def _taylor(
+def _taylor_coefficients(
     scheme: Scheme, graph: DualGraph, S: np.ndarray, radius: float, parameters: Settings | None
 ) -> np.ndarray | None:
     """The coefficients of (Δt/radius)^k of the columns M, N S and b, by the discrete Fourier transform.
@@ -334,12 +336,12 @@ def _taylor(
         left, right = (side.toarray() for side in sides(step))
         both = np.hstack([right, columns])
         values.append(both if step.theta == 0 else np.linalg.solve(left, both))
-    found = np.fft.hfft(np.array(values), n=POINTS, axis=0) / POINTS
+    coefficients = np.fft.hfft(np.array(values), n=POINTS, axis=0) / POINTS
     start = np.eye(graph.cells, graph.cells + 2)
-    return found[: HIGHEST_ORDER + 1] if np.abs(found[0] - start).max() <= SAME_SERIES else None
+    return coefficients[: HIGHEST_ORDER + 1] if np.abs(coefficients[0] - start).max() <= SAME_SERIES else None
 
 
-def _above_round_off(rates: Rates) -> Rates:
+def _drop_round_off(rates: Rates) -> Rates:
     """Drop the finest levels that round-off reached, as long as four remain."""
     keep = len(rates.errors)
     while keep > 4 and rates.errors[keep - 1] < 1e-12 and not rates.exact:
@@ -347,14 +349,14 @@ def _above_round_off(rates: Rates) -> Rates:
     return Rates(rates.sizes[:keep], rates.errors[:keep])
 
 
-def time_line(found: TimeStudy) -> Line:
+def time_line(study: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {describe_rates(found.free)}; driven run {describe_rates(found.driven)}"
-    exact = found.exact_order
+    evidence = f"free run {describe_rates(study.free)}; driven run {describe_rates(study.driven)}"
+    exact = study.exact_order
     if exact is not None:
         evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"
-        if found.observed is not None and abs(found.observed - exact) > 0.1:
-            evidence += f"; at these Δt it looks like {found.observed:.2f}"
-    verdict = Verdict.MEASURED if found.order is not None else Verdict.FAILS
+        if study.observed is not None and abs(study.observed - exact) > 0.1:
+            evidence += f"; at these Δt it looks like {study.observed:.2f}"
+    verdict = Verdict.MEASURED if study.order is not None else Verdict.FAILS
     method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
-    return Line(f"order in time {format_order(found.order)}", verdict, evidence, method)
+    return Line(f"order in time {format_order(study.order)}", verdict, evidence, method)

@@ -43,12 +43,12 @@ def run_patch_test(
             # h² in every dimension.
             squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
             scale = squared / (size * np.abs(p).max())
-            left = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
-            # Not a number is not exact.
-            left = np.where(np.isnan(left), np.inf, left)
-            residual[degree] = max(residual[degree], float(left.max()))
-            if degree == 1 and left.max() > worst[0]:
-                worst = (float(left.max()), int(left.argmax()), text)
+            errors = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
+            # max(0, NaN) is 0 in Python, which would count as exact.
+            errors = np.where(np.isnan(errors), np.inf, errors)
+            residual[degree] = max(residual[degree], float(errors.max()))
+            if degree == 1 and errors.max() > worst[0]:
+                worst = (float(errors.max()), int(errors.argmax()), text)
     return PatchTest(residual, worst[1], worst[2], walls)
 
 
@@ -88,7 +88,7 @@ def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Setting
 
 
 def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
-    """Linear fields on one mesh, whatever its walls prescribe."""
+    """Whether linear fields are exact on one mesh, with held and with mixed walls."""
     exact = all(test.exact(1) for test in tests)
     evidence = "; ".join(f"{test.walls} walls: {test.residual[1]:.1e}" for test in tests)
     evidence = f"scaled residuals of degree 1, {evidence}; {where}"
@@ -165,11 +165,11 @@ def reads_two_points(scheme: Scheme) -> bool:
     )
 
 
-def alignment_line(found: Alignment, where: str) -> Line:
+def alignment_line(angles: Alignment, where: str) -> Line:
     """Whether the two-point flux of a tensor can be consistent on a mesh."""
     return Line(
         "the two-point flux suits the tensor",
-        verdict_of(found.holds),
-        f"{found}; {where}",
+        verdict_of(angles.holds),
+        f"{angles}; {where}",
         "angles on faces between cells",
     )

@@ -29,6 +29,7 @@ MIDDLE, REACH = 0.5, 0.4
 SAMPLES, STATES = 8, 4001
 # Differences of states that count as an overshoot: steps are rounded, and limited slopes guard a division.
 OVERSHOOT = 1e-6
+# The Courant number of the runs, for the largest |f′(u)|.
 COURANT = 0.4
 
 
@@ -44,14 +45,14 @@ def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannPro
         raise InputError("Riemann problems are made for a convex or a concave f")
     low, high = states
     if not bend.any():
-        return (_problem(equation, low, high), _problem(equation, high, low))
+        return (_make_problem(equation, low, high), _make_problem(equation, high, low))
     slope = np.broadcast_to(evaluate(differentiate(f, u), {u: at}, np), at.shape)
     sonic = float(at[np.argmin(np.abs(slope))]) if slope.min() < 0 < slope.max() else 0.5 * (low + high)
     pairs = ((high, low), (low, high), (high, sonic), (sonic, high))
-    return tuple(_problem(equation, *pair) for pair in pairs)
+    return tuple(_make_problem(equation, *pair) for pair in pairs)
 
 
-def _problem(equation: Equation, left: float, right: float) -> RiemannProblem:
+def _make_problem(equation: Equation, left: float, right: float) -> RiemannProblem:
     f, u = equation.transported, equation.u
     slopes = [float(evaluate(differentiate(f, u), {u: state}, np)) for state in (left, right)]
     values = [float(evaluate(f, {u: state}, np)) for state in (left, right)]
@@ -133,16 +134,16 @@ def _run(
         march = stepper(scheme, graph, end / steps, parameters=parameters)
         fields = np.asarray(march.rollout(initial(*graph.x.T), steps)).reshape(len(problems), n)
     fine = (np.arange(n * SAMPLES) + 0.5) / (n * SAMPLES)
-    found = []
+    results = []
     for u, problem in zip(fields, problems, strict=True):
         exact = exact_solution(scheme.equation, problem, (fine - MIDDLE) / end).reshape(n, SAMPLES).mean(axis=1)
         low, high = sorted((problem.left, problem.right))
         beyond = float(np.maximum(u - high, low - u).max())
-        found.append((float(np.abs(u - exact).mean()), _front(u, problem, end), max(0.0, beyond)))
-    return found
+        results.append((float(np.abs(u - exact).mean()), _front_speed(u, problem, end), max(0.0, beyond)))
+    return results
 
 
-def _front(u: np.ndarray, problem: RiemannProblem, end: float) -> float:
+def _front_speed(u: np.ndarray, problem: RiemannProblem, end: float) -> float:
     """The mean speed of the point where u is the mean of both states, interpolated between cells."""
     share = (u - problem.right) / (problem.left - problem.right)
     behind = int(np.argmax(share < 0.5))
@@ -153,9 +154,9 @@ def _front(u: np.ndarray, problem: RiemannProblem, end: float) -> float:
 
 
 def riemann_line(studies: tuple[RiemannStudy, ...]) -> Line:
-    """Whether the errors of all Riemann problems fall, each with its numbers; the first that does not leads."""
+    """Whether the errors of all Riemann problems fall, each with its numbers, those that do not first."""
     wrong = [study for study in studies if not study.falls]
-    parts = [_in_words(study) for study in (*wrong, *(study for study in studies if study not in wrong))]
+    parts = [_describe_study(study) for study in (*wrong, *(study for study in studies if study not in wrong))]
     kinds = {study.problem.kind for study in wrong}
     name = "Riemann problems tend to the entropy solution"
     if any("rarefaction" in kind for kind in kinds):
@@ -164,20 +165,20 @@ def riemann_line(studies: tuple[RiemannStudy, ...]) -> Line:
     return Line(name, verdict_of(not wrong), "; ".join(parts), method)
 
 
-def _in_words(study: RiemannStudy) -> str:
+def _describe_study(study: RiemannStudy) -> str:
     text = f"{study.problem}: L1 " + " ".join(f"{error:.2e}" for error in study.errors)
     if study.speed is not None and study.problem.kind == "shock":
         text += f", speed {study.speed + 0.0:.3f} (exact {(study.problem.speed or 0.0) + 0.0:g})"
     return text + (f", beyond both states by {study.overshoot:.2g}" if study.overshoot > OVERSHOOT else "")
 
 
-def layer_line(found: BoundaryLayer) -> Line:
+def layer_line(layer: BoundaryLayer) -> Line:
     """Whether a steady boundary layer oscillates, at which cell Péclet numbers."""
     parts = [
         f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
-        for peclet, off in zip(found.peclet, found.overshoot, strict=True)
+        for peclet, off in zip(layer.peclet, layer.overshoot, strict=True)
     ]
-    verdict = verdict_of(max(found.overshoot) <= 1e-9)
+    verdict = verdict_of(max(layer.overshoot) <= 1e-9)
     evidence = "overshoot by cell Péclet number, " + "; ".join(parts)
     return Line("steady boundary layer without oscillation", verdict, evidence, "steady state on a row of 24 squares")
 
@@ -195,10 +196,10 @@ def solve_boundary_layer(scheme: Scheme) -> BoundaryLayer:
     equation = scheme.equation
     conducting = {v.name for v in equation.diffusion.free_symbols}
     if equation.diffusion_tensor is not None or not conducting:
-        raise NumericalError("asked of a scalar diffusion only")
+        raise NumericalError("solved for a scalar diffusion only")
     walls: Conditions = {"left": Dirichlet(0.0), "right": Dirichlet(1.0), "sides": Neumann()}
     graph = dual(row_mesh(1, CELLS), walls)
-    found = []
+    overshoots = []
     for peclet in PECLET:
         values = dict(equation.example(2))
         for p in equation.parameters:
@@ -210,5 +211,5 @@ def solve_boundary_layer(scheme: Scheme) -> BoundaryLayer:
         u = np.linalg.solve(system.M.toarray(), -system.b)
         if not np.isfinite(u).all():
             raise NumericalError(f"no steady state at a cell Péclet number of {peclet:g}")
-        found.append(float(max(u.max() - 1.0, -u.min(), 0.0)))
-    return BoundaryLayer(PECLET, tuple(found))
+        overshoots.append(float(max(u.max() - 1.0, -u.min(), 0.0)))
+    return BoundaryLayer(PECLET, tuple(overshoots))

@@ -1,6 +1,6 @@
 """The limit Δt → 0 of a scheme: whether operator G, boundary data r and source s are the equation's.
 
-Of a scheme that is not linear, whether the rate of change over a short step is.
+For a scheme that is not linear: whether its rate of change over a short step is the equation's.
 """
 
 import math
@@ -39,8 +39,8 @@ from fluxforge.stepping._stepper import general_stepper
 
 # All parameters of the equation are multiplied by each of these: a missing factor is invisible only at 1.
 FACTORS = (1.0, 0.37, 2.9)
-# What L has no share of, as boundary data without a flux, is measured by this share of max|L|: r is a sum of entries of
-# the size of L's, so that its round-off, 1e-16 of them, stays far below what counts as the same.
+# The least size by which differences of r are divided, as a share of max|L|: L's own r may be 0. r is a sum of entries
+# of the size of L's, so its round-off, 1e-16 of them, stays far below `SAME_SYSTEM`. TINY keeps quotients finite.
 NO_DATA, TINY = 1e-3, 1e-300
 
 
@@ -65,13 +65,13 @@ def compare_system(
             plain = _worse(plain, abs(system.M - wanted.M).max() / size)
             walls = _worse(walls, np.abs(system.b - wanted.b).max() / max(np.abs(wanted.b).max(), NO_DATA * size))
             source = _worse(source, abs(system.N - wanted.N).max())
-            if _off_proportion(plain_first, wanted, factor) <= SAME_SYSTEM:
-                proportional = _worse(proportional, _off_proportion(first, system, factor))
+            if _proportion_defect(plain_first, wanted, factor) <= SAME_SYSTEM:
+                proportional = _worse(proportional, _proportion_defect(first, system, factor))
     lattice = "cubes" if graph.dimension == 3 else "squares"
     varying = falls_with_size(scheme, lattice) if has_varying_parameters(scheme.equation) else True
     if not scheme.equation.only_diffuses:
-        found = smooth_equation(scheme, lattice, parameters=parameters)
-        smooth = found.apart(own_equation(scheme.equation, graph.dimension, parameters))
+        own = own_equation(scheme.equation, graph.dimension, parameters)
+        smooth = smooth_equation(scheme, lattice, parameters=parameters).distance_from(own)
         exact, two_point = patch.exact(1), has_flux_of_equation(scheme)
         return SemiDiscrete(
             plain, walls, source, proportional, float("nan"), 0.0, exact, smooth, varying, lattice, two_point
@@ -79,7 +79,7 @@ def compare_system(
     on_squares = lattice_equation(scheme, lattice, parameters=parameters)
     relative = relative_to_own(on_squares.K, scheme.equation, parameters)
     eigenvalues = np.linalg.eigvalsh(relative)
-    # The eigenvalue farthest from 1 speaks for all.
+    # The worst eigenvalue is the evidence.
     farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
     drift = math.hypot(*on_squares.drift)
     exact = patch.exact(1)
@@ -87,25 +87,25 @@ def compare_system(
 
 
 def falls_with_size(scheme: Scheme, lattice: str) -> bool:
-    """Whether |G u + r + s S| of a smooth u, with smoothly varying parameters, falls with h away from the walls.
+    """Whether the residual |G u + r + s S| of a smooth u, with smoothly varying parameters, falls with h inside.
 
-    S is the source that makes u steady. A flux that takes a parameter from one side alone leaves its gradient out: an
-    error that does not fall. First order halves it from one size to the next.
+    S is the source that makes u steady. A flux that takes a parameter from one side alone omits its gradient: an error
+    that does not fall. A first-order flux halves the residual from one size to the next.
     """
     sizes = (5, 10) if lattice == "cubes" else (10, 20)
-    left = []
+    residuals = []
     for n in sizes:
-        problem = _along_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
+        problem = _align_with_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
         graph = problem.graph(Levels(lattice, (n,)).graph(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
         off = np.abs(system.M @ problem.solution(graph) + system.b + S)
         inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
-        left.append(float(off[inside].max() / np.abs(S).max()))
-    return bool(left[1] <= max(FALLS * left[0], SAME_SYSTEM))
+        residuals.append(float(off[inside].max() / np.abs(S).max()))
+    return bool(residuals[1] <= max(FALLS * residuals[0], SAME_SYSTEM))
 
 
-def _along_axes(problem: Problem) -> Problem:
+def _align_with_axes(problem: Problem) -> Problem:
     """The problem with the diagonal of its tensor: n and K n are parallel on squares, as a two-point flux needs."""
     tensor = problem.equation.diffusion_tensor
     if tensor is None or problem.parameters is None:
@@ -120,7 +120,7 @@ def _worse(one: float, other: float) -> float:
     return max(one, float(other) if np.isfinite(other) else float("inf"))
 
 
-def _off_proportion(first: Operator, system: Operator, factor: float) -> float:
+def _proportion_defect(first: Operator, system: Operator, factor: float) -> float:
     """How far G and r are from `factor` times the first ones."""
     scale = max(abs(system.M).max(), factor * abs(first.M).max(), TINY)
     of_walls = max(np.abs(system.b).max(), factor * np.abs(first.b).max(), TINY)
@@ -131,10 +131,10 @@ def _off_proportion(first: Operator, system: Operator, factor: float) -> float:
 
 
 def other_equation(scheme: Scheme) -> str | None:
-    """In words, how a linear scheme's equation differs from its own on squares; None where it does not.
+    """In words, how the equation that a linear scheme solves on squares differs from its own; None if it does not.
 
     On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, rate, source or
-    factor shows there without any error of the mesh. A tensor is taken along the axes, where n and K n are parallel.
+    factor shows there without any error of the mesh. A tensor is taken diagonal, so that n and K n are parallel.
     """
     check_scheme(scheme)
     equation = scheme.equation
@@ -142,7 +142,11 @@ def other_equation(scheme: Scheme) -> str | None:
     tensor = equation.diffusion_tensor
     if tensor is not None:
         parameters[tensor.name] = np.diag(np.diag(np.asarray(parameters[tensor.name], float))).tolist()
-    wrong = _other_diffusion(scheme, parameters) if equation.only_diffuses else _other_smooth(scheme, parameters)
+    wrong = (
+        _describe_other_diffusion(scheme, parameters)
+        if equation.only_diffuses
+        else _describe_other_equation(scheme, parameters)
+    )
     if wrong is not None:
         return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
@@ -152,7 +156,7 @@ def other_equation(scheme: Scheme) -> str | None:
     return None if off <= SAME_SYSTEM else f"the source enters with an error of {off:.2g}"
 
 
-def _other_diffusion(scheme: Scheme, parameters: Settings) -> str | None:
+def _describe_other_diffusion(scheme: Scheme, parameters: Settings) -> str | None:
     letter = scheme.equation.words.diffusion
     on_squares = lattice_equation(scheme, "squares", parameters=parameters)
     if on_squares.drift.any():
@@ -164,37 +168,36 @@ def _other_diffusion(scheme: Scheme, parameters: Settings) -> str | None:
     return f"on squares its diffusivity is [[{xx:g}, {xy:g}], [{xy:g}, {yy:g}]] times {letter}"
 
 
-def _other_smooth(scheme: Scheme, parameters: Settings) -> str | None:
-    found = smooth_equation(scheme, "squares", parameters=parameters)
+def _describe_other_equation(scheme: Scheme, parameters: Settings) -> str | None:
+    smooth = smooth_equation(scheme, "squares", parameters=parameters)
     own = own_equation(scheme.equation, 2, parameters)
-    off = found.apart(own)
-    if off <= SMOOTH:
+    if smooth.distance_from(own) <= SMOOTH:
         return None
-    return f"on squares smooth fields obey {found}, and the equation is {own}"
+    return f"on squares smooth fields obey {smooth}, and the equation is {own}"
 
 
-def generator_line(found: SemiDiscrete, words: Words = HEAT.words) -> Line:
-    """Whether the semi-discrete system is the right one."""
+def generator_line(system: SemiDiscrete, words: Words = HEAT.words) -> Line:
+    """The line on G, r and s."""
     letter = words.diffusion
-    if found.plain:
+    if system.plain:
         operator = "G and the boundary data are the plain flux's to round-off"
     else:
         operator = (
-            f"G differs from the plain flux by {found.plain_flux:.1e}, the boundary data by {found.walls:.1e}; "
-            + ("another flux of the equation; " if found.two_point else "")
-            + f"it {'keeps' if found.linear_exact else 'does not keep'} linear fields"
+            f"G differs from the plain flux by {system.plain_flux:.1e}, the boundary data by {system.walls:.1e}; "
+            + ("another flux of the equation; " if system.two_point else "")
+            + f"it {'keeps' if system.linear_exact else 'does not keep'} linear fields"
         )
-        if found.smooth is not None:
-            operator += f", and smooth fields obey the equation to {found.smooth:.1e} on {found.lattice}"
+        if system.smooth is not None:
+            operator += f", and smooth fields obey the equation to {system.smooth:.1e} on {system.lattice}"
         else:
-            operator += f", K/{letter} = {found.diffusion:.4g} on {found.lattice}"
-        operator += f", a drift of {found.drift:.1e} {letter}" if found.drift else ""
-    if found.proportional > 1e-10:
-        operator += f"; G is not proportional to {words.parameters}: off by {found.proportional:.1e}"
-    source = "S enters as it is" if found.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {found.source:.2g}"
+            operator += f", K/{letter} = {system.diffusion:.4g} on {system.lattice}"
+        operator += f", a drift of {system.drift:.1e} {letter}" if system.drift else ""
+    if system.proportional > 1e-10:
+        operator += f"; G is not proportional to {words.parameters}: off by {system.proportional:.1e}"
+    source = "S enters as it is" if system.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {system.source:.2g}"
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
-    return Line("generator is L, source is S", verdict_of(found.holds), f"{operator}; {source}", method)
+    return Line("generator is L, source is S", verdict_of(system.holds), f"{operator}; {source}", method)
 
 
 # Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
@@ -211,7 +214,9 @@ def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> R
     states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
     source = rng.standard_normal(graph.cells)
     worst = [
-        apart for T in states if np.isfinite(apart := _apart(scheme, graph, T=T, source=source, parameters=parameters))
+        apart
+        for T in states
+        if np.isfinite(apart := _rate_difference(scheme, graph, T=T, source=source, parameters=parameters))
     ]
     if not worst:
         raise NumericalError("the equation has no finite rate of change on any of the states tried")
@@ -226,7 +231,7 @@ def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
 
     Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.
     """
-    left = []
+    rates = []
     problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
     problem = replace(problem, mixed=False)
     for n in (5, 10) if lattice == "cubes" else (8, 16, 32):
@@ -235,17 +240,19 @@ def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
         dt = SHORT * reference_step(scheme.equation, graph, settings, T)
         off = np.abs(_slope(scheme, graph, T=T, source=S, dt=dt, parameters=settings))
         inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
-        left.append(float(np.quantile(off[inside], 0.9) / np.abs(S).max()))
-    return tuple(left)
+        rates.append(float(np.quantile(off[inside], 0.9) / np.abs(S).max()))
+    return tuple(rates)
 
 
-def _apart(scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings) -> float:
+def _rate_difference(
+    scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, parameters: Settings
+) -> float:
     unit = reference_step(scheme.equation, graph, parameters, T)
     # An equation whose fields only grow has no reference step; then the unit of time is used.
     unit = unit if np.isfinite(unit) else 1.0
     own, wanted = (
-        _slope(each, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
-        for each in (scheme, find("euler", scheme.equation))
+        _slope(one, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
+        for one in (scheme, find("euler", scheme.equation))
     )
     size = max(np.abs(wanted).max(), np.abs(own).max(), np.abs(T).max() / unit)
     return float(np.abs(own - wanted).max() / size)
@@ -255,21 +262,21 @@ def _slope(
     scheme: Scheme, graph: DualGraph, *, T: np.ndarray, source: np.ndarray, dt: float, parameters: Settings
 ) -> np.ndarray:
     """(T' − T)/Δt extrapolated from Δt and Δt/2 to 0."""
-    found = []
+    slopes = []
     for step in (dt, dt / 2):
         stepper = general_stepper(scheme, graph, dt=step, parameters=parameters, source=source, dtype="float64")
-        found.append((np.asarray(stepper(T)) - T) / step)
-    return np.asarray(2.0 * found[1] - found[0])
+        slopes.append((np.asarray(stepper(T)) - T) / step)
+    return np.asarray(2.0 * slopes[1] - slopes[0])
 
 
-def rate_line(found: Rate) -> Line:
-    """Whether a short step of a scheme that is not linear does what the equation says."""
-    evidence = f"∂T'/∂Δt at Δt = 0 differs from the equation's own flux, reaction and source by {found.apart:.1e}"
+def rate_line(rate: Rate) -> Line:
+    """The line on the rate of change over a short step, for a scheme that is not linear."""
+    evidence = f"∂T'/∂Δt at Δt = 0 differs from the equation's own flux, reaction and source by {rate.apart:.1e}"
     method = "steps of 1e-5 and 0.5e-5 of the reference step, extrapolated, from three states"
-    if found.left:
-        falls = "falls" if found.falls else "does not fall"
-        shares = " ".join(f"{share:.2e}" for share in found.left)
+    if rate.left:
+        falls = "falls" if rate.falls else "does not fall"
+        shares = " ".join(f"{share:.2e}" for share in rate.left)
         evidence = f"another flux than the equation's two-point one; what it leaves of a smooth steady field {falls}"
-        evidence += f" with the size of the {found.lattice}: {shares} of the source"
+        evidence += f" with the size of the {rate.lattice}: {shares} of the source"
         method = "short steps from a manufactured solution, on three sizes of lattice"
-    return Line("generator is the equation's", verdict_of(found.holds), evidence, method)
+    return Line("generator is the equation's", verdict_of(rate.holds), evidence, method)

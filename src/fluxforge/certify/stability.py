@@ -45,38 +45,38 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
         return Stability(None, None, None, None, fourier, None, None, None, None)
-    one = is_one_operator(scheme)
+    one_operator = is_one_operator(scheme)
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
-    if one and scheme.equation.velocity is not None:
-        return _of_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
-    if one:
-        found = step_limit(scheme, graph, parameters=parameters)
-        if found is None:
-            return Stability(factor, one, None, None, fourier, None, None, None, None)
-        limit, rate = found.dt, found.rate
+    if one_operator and scheme.equation.velocity is not None:
+        return _measure_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
+    if one_operator:
+        known = step_limit(scheme, graph, parameters=parameters)
+        if known is None:
+            return Stability(factor, one_operator, None, None, fourier, None, None, None, None)
+        limit, rate = known.dt, known.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
         growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
-        limit = 0.0 if growing else _by_bisection(scheme, graph, parameters=parameters, start=fourier)
+        limit = 0.0 if growing else _scan_steps(scheme, graph, parameters=parameters, start=fourier)
     below = above = None
     if 0 < limit < math.inf:
         below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
         # Where the equation itself lets fields grow, a step beyond the limit need not grow faster.
         if not (scheme.equation.velocity or growth):
             above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
-    interval = real_interval(factor) if one else None
-    return Stability(factor, one, interval, limit, fourier, rate, _oscillation(factor) if one else None, below, above)
+    interval, oscillation = (real_interval(factor), _oscillation(factor)) if one_operator else (None, None)
+    return Stability(factor, one_operator, interval, limit, fourier, rate, oscillation, below, above)
 
 
 def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
     """From R(z) where there is one; otherwise the largest of the steps that were tried. None where none is known."""
-    found = step_limit(scheme, graph, parameters=parameters)
-    return found.dt if found is not None else measure_stability(scheme, graph, parameters=parameters).dt_max
+    limit = step_limit(scheme, graph, parameters=parameters)
+    return limit.dt if limit is not None else measure_stability(scheme, graph, parameters=parameters).dt_max
 
 
-def _of_transport(
+def _measure_transport(
     scheme: Scheme,
     graph: DualGraph,
     factor: sp.Expr,
@@ -95,9 +95,9 @@ def _of_transport(
     interval = real_interval(factor)
     if waves is not None and waves.dt == 0:
         return Stability(factor, True, 0.0, 0.0, fourier, None, None, None, None, waves)
-    found = step_limit(scheme, graph, parameters=parameters)
-    if found is not None:
-        limit, rate, spectral = found.dt, found.rate, False
+    discs = step_limit(scheme, graph, parameters=parameters)
+    if discs is not None:
+        limit, rate, spectral = discs.dt, discs.rate, False
     else:
         G = generator(scheme, graph, parameters=parameters).M
         values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
@@ -137,7 +137,7 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings 
     return bool(size > before * (1 + 1e-6) ** WATCHED)
 
 
-def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
+def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
     """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
 
     Steps between those tried may be unstable: this is not a bound.
@@ -150,39 +150,49 @@ def _by_bisection(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
     return last_holding(stable, start * np.geomspace(*TRIED), halvings=40)
 
 
-def stability_line(found: Stability, where: str, words: Words = HEAT.words) -> Line:
+def stability_line(stability: Stability, where: str, words: Words = HEAT.words) -> Line:
     """The largest stable step."""
-    method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if found.one_operator else "spectral radius"
-    if found.waves is not None:
+    method = (
+        "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if stability.one_operator else "spectral radius"
+    )
+    if stability.waves is not None:
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
-        where += _waves_in_words(found.waves, words)
-    if found.dt_max is None:
+        where += _describe_waves(stability.waves, words)
+    if stability.dt_max is None:
         reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
-        if found.factor is not None:
+        if stability.factor is not None:
             reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
-            reason += "" if found.waves is None else _waves_in_words(found.waves, words)
+            reason += "" if stability.waves is None else _describe_waves(stability.waves, words)
         return Line("stability", Verdict.UNKNOWN, reason, method)
-    factor = f"R(z) = {found.factor}" if found.one_operator else "not a function of one operator, so no R(z) bounds it"
-    if found.dt_max == 0:
-        reason = "|R| > 1 for every Δt > 0" if found.one_operator else "modes grow at the smallest steps"
-        if found.waves is not None:
-            axis = "the imaginary axis" if found.waves.on_axis else "a curve that leaves the region at 0"
-            reason = f"plane waves on {found.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
+    factor = (
+        f"R(z) = {stability.factor}"
+        if stability.one_operator
+        else "not a function of one operator, so no R(z) bounds it"
+    )
+    if stability.dt_max == 0:
+        reason = "|R| > 1 for every Δt > 0" if stability.one_operator else "modes grow at the smallest steps"
+        if stability.waves is not None:
+            axis = "the imaginary axis" if stability.waves.on_axis else "a curve that leaves the region at 0"
+            reason = (
+                f"plane waves on {stability.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
+            )
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
-    if found.spectral:
-        return _spectral_line(found, f"{factor}; {where}", method, words)
-    if not found.bound:
-        return _tried_line(found, f"{factor}; {where}", method, words)
-    if math.isinf(found.dt_max):
-        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(found, words)}", method)
-    name = f"stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
-    interval = "" if found.interval is None else f", real interval [−{found.interval:.6g}, 0]"
-    roughest = _describe_oscillation(found, words)
-    evidence = f"{factor}{interval}; Δt_max = {found.dt_max:.4g}, {where}; {_rollouts(found)}{roughest}"
-    return Line(name, _judge_limit(found), evidence, method)
+    if stability.spectral:
+        return _spectral_line(stability, f"{factor}; {where}", method, words)
+    if not stability.bound:
+        return _tried_line(stability, f"{factor}; {where}", method, words)
+    if math.isinf(stability.dt_max):
+        return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(stability, words)}", method)
+    name = f"stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
+    interval = "" if stability.interval is None else f", real interval [−{stability.interval:.6g}, 0]"
+    roughest = _describe_oscillation(stability, words)
+    evidence = (
+        f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {_describe_rollouts(stability)}{roughest}"
+    )
+    return Line(name, _judge_limit(stability), evidence, method)
 
 
-def _waves_in_words(waves: WaveLimit, words: Words) -> str:
+def _describe_waves(waves: WaveLimit, words: Words) -> str:
     limit = "stable at every Δt" if math.isinf(waves.dt) else f"stable up to {waves.over_reference:.4g}"
     axis = ", their eigenvalues imaginary" if waves.on_axis else ""
     return f"; plane waves on {waves.lattice}: {limit} {words.step_symbol}{axis}".replace(
@@ -190,49 +200,53 @@ def _waves_in_words(waves: WaveLimit, words: Words) -> str:
     )
 
 
-def _spectral_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
+def _spectral_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
     """The line of a limit by eigenvalues, which do not bound the powers of a matrix that is not normal."""
-    assert found.dt_max is not None
+    assert stability.dt_max is not None
     caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
-    if math.isinf(found.dt_max):
+    if math.isinf(stability.dt_max):
         return Line(
             "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
         )
-    name = f"no bound: eigenvalues stable up to {found.dt_max / found.fourier:.4g} {words.step_symbol}"
-    return Line(name, _judge_limit(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+    name = f"no bound: eigenvalues stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
+    return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
 
 
-def _tried_line(found: Stability, evidence: str, method: str, words: Words) -> Line:
+def _tried_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
     """The line of a limit by steps that were tried; it says that this is not a bound."""
-    assert found.dt_max is not None
+    assert stability.dt_max is not None
     low, high, count = TRIED
     unit = words.step_symbol
     caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
-    if math.isinf(found.dt_max):
+    if math.isinf(stability.dt_max):
         name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
         return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
-    name = f"no bound: spectral radius at most 1 at steps tried up to {found.dt_max / found.fourier:.4g} {unit}"
-    return Line(name, _judge_limit(found), f"{evidence}; {caution}; {_rollouts(found)}", method)
+    name = f"no bound: spectral radius at most 1 at steps tried up to {stability.dt_max / stability.fourier:.4g} {unit}"
+    return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
 
 
-def _rollouts(found: Stability) -> str:
-    below = f"rollouts: {_yes(found.stable_below)}stable at 0.99"
-    return below if found.diverges_above is None else f"{below}, {_yes(found.diverges_above)}divergent at 1.01"
+def _describe_rollouts(stability: Stability) -> str:
+    below = f"rollouts: {_negation(stability.stable_below)}stable at 0.99"
+    return (
+        below
+        if stability.diverges_above is None
+        else f"{below}, {_negation(stability.diverges_above)}divergent at 1.01"
+    )
 
 
-def _judge_limit(found: Stability) -> Verdict:
-    agree = found.stable_below is True and found.diverges_above is not False
+def _judge_limit(stability: Stability) -> Verdict:
+    agree = stability.stable_below is True and stability.diverges_above is not False
     return Verdict.MEASURED if agree else Verdict.FAILS
 
 
-def _describe_oscillation(found: Stability, words: Words) -> str:
-    if found.oscillation is None or not found.rate:
+def _describe_oscillation(stability: Stability, words: Words) -> str:
+    if stability.oscillation is None or not stability.rate:
         return ""
-    beyond = found.oscillation / found.rate / found.fourier
+    beyond = stability.oscillation / stability.rate / stability.fourier
     return f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
 
 
-def _yes(value: bool | None) -> str:
+def _negation(value: bool | None) -> str:
     return "" if value else "not "
 
 

@@ -37,15 +37,15 @@ WIDTH = 2.0**-9
 
 
 def examine_monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
-    """By interval bisection over the states; of a flux with diffusion, over cell Péclet numbers, too.
+    """The least slopes, by interval bisection over the states; with diffusion, over cell Péclet numbers too.
 
     Raises NumericalError for a formula without interval form.
     """
     top = largest_speed(flux)
     cases = _cases(flux, peclet)
     if not flux.diffuses:
-        found = [_slopes(formula, ranges, MONOTONE_SLACK * top) for formula, ranges in cases]
-        both = [reduce(Least.worse, side) for side in zip(*found, strict=True)]
+        slopes = [_slopes(formula, ranges, MONOTONE_SLACK * top) for formula, ranges in cases]
+        both = [reduce(Least.worse, side) for side in zip(*slopes, strict=True)]
         return Monotonicity(both[0], both[1], top, tuple(str(v) for v in cases[0][1]))
     ((formula, ranges),) = cases
     rising, falling = _slopes(formula, ranges, MONOTONE_SLACK * top)
@@ -67,8 +67,10 @@ def _slopes(formula: sp.Expr, ranges: Ranges, enough: float) -> tuple[Least, Lea
     """The least slope along u_P and the least negative slope along u_N, piece by piece."""
     sides = []
     for v, turn in ((P, 1), (N, -1)):
-        found = [_least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in split_pieces(formula, ranges)]
-        sides.append(reduce(Least.worse, found))
+        slopes = [
+            _least_slope(turn * piece.formula, v, piece.ranges, enough) for piece in split_pieces(formula, ranges)
+        ]
+        sides.append(reduce(Least.worse, slopes))
     return sides[0], sides[1]
 
 
@@ -80,7 +82,7 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
     if formula.is_rational_function() and not formula.atoms(sp.Function, sp.Min, sp.Max):
         forms.append(sp.expand(sp.cancel(formula)))  # Means of equal conductivities cancel.
     forms = list(dict.fromkeys(forms))
-    fixed = _without_influence(forms[-1], v, ranges)
+    fixed = _irrelevant_variables(forms[-1], v, ranges)
     high = np.where([name in fixed for name in names], low, high)
 
     def bounds(low: np.ndarray, high: np.ndarray) -> Interval:
@@ -90,13 +92,13 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
         return reduce(iv.intersect, slopes)
 
     size = float((high - low).max(initial=0.0)) or 1.0
-    found = least_value(bounds, low, high, width=WIDTH * size, enough=enough)
-    if np.isfinite(found.bound) or found.open_at is None:
-        return found
-    return found.worse(_across(formula, v, names, np.array(found.open_at), WIDTH * size))
+    least = least_value(bounds, low, high, width=WIDTH * size, enough=enough)
+    if np.isfinite(least.bound) or least.open_at is None:
+        return least
+    return least.worse(_quotient_across(formula, v, names, np.array(least.open_at), WIDTH * size))
 
 
-def _without_influence(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set[sp.Symbol]:
+def _irrelevant_variables(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set[sp.Symbol]:
     """Variables that the slope along v does not depend on: F is affine in v and they are not in its coefficient."""
     inside = any(node.has(v) for node in formula.atoms(sp.Function) | formula.atoms(sp.Min, sp.Max))
     if inside or not formula.is_polynomial(v):
@@ -105,7 +107,7 @@ def _without_influence(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set[sp
     return set(ranges) - slope.free_symbols
 
 
-def _across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at: np.ndarray, width: float) -> Least:
+def _quotient_across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at: np.ndarray, width: float) -> Least:
     """The quotient of values on either side of a point, rigorous as a value, for jumps that slopes cannot bound."""
     k = names.index(v)
     ends = []
@@ -124,19 +126,22 @@ def find_peclet_limit(flux: Flux) -> float:
     low, high = 0.0, LARGEST_PECLET
     while high > 2e-3 and high > 1.0002 * low:
         middle = float(np.sqrt(max(low, 1e-3) * high))
-        found = examine_monotonicity(flux, peclet=middle)
+        slopes = examine_monotonicity(flux, peclet=middle)
         # Without the slack of `holds`: at the limit itself the slope is 0.
-        right = min(found.rising.bound, found.falling.bound) >= -1e-6
+        right = min(slopes.rising.bound, slopes.falling.bound) >= -1e-6
         low, high = (middle, high) if right else (low, middle)
     return low
 
 
 def examine_e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
-    """Osher's condition: from monotonicity; otherwise by a search for a counterexample, and then by intervals."""
+    """Osher's condition: from monotonicity, otherwise by a search for a counterexample; undecided without one.
+
+    Raises NumericalError for a flux with diffusion that is not monotone.
+    """
     if monotone.holds:
         return EFlux(True, 0.0, (0.0, 0.0, 0.0), follows=True)
     if flux.diffuses or flux.speed is None:
-        raise NumericalError("asked of transport without diffusion only")
+        raise NumericalError("examined for transport without diffusion only")
     worst = max((_largest_excess(flux, speed) for speed in (1.0, -1.0)), key=lambda case: case[0])
     tolerance = monotone.slack
     if worst[0] > tolerance:
@@ -162,58 +167,58 @@ def _largest_excess(flux: Flux, speed: float) -> tuple[float, tuple[float, float
 def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
     """Whether F is a flux of the equation."""
     parts = []
-    for found, right, wrong in (
+    for answer, right, wrong in (
         (consistent, "F(u, u) = f(u) a·n", "F(u, u) differs from f(u) a·n"),
         (antisymmetric, "F changes its sign with its cells", "F does not change its sign with its cells"),
     ):
-        far = f" by {found.apart:.2g} at {found.at}" if not found.holds else f" ({found.by})"
-        parts.append((right if found.holds else wrong) + far)
+        far = f" by {answer.apart:.2g} at {answer.at}" if not answer.holds else f" ({answer.by})"
+        parts.append((right if answer.holds else wrong) + far)
     method = "algebra; random points where it does not decide"
     return Line("consistent flux", verdict_of(consistent.holds and antisymmetric.holds), "; ".join(parts), method)
 
 
-def monotone_line(found: Monotonicity, limit: float | None, states: Range) -> Line:
+def monotone_line(slopes: Monotonicity, limit: float | None, states: Range) -> Line:
     """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
     method = f"interval bisection over {range_words(states)}"
-    method += "" if found.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {found.peclet:g}"
-    if found.holds is None:
-        evidence = f"∂F/∂u_P ≥ {found.rising.bound:.2g} and ∂F/∂u_N ≤ {-found.falling.bound:.2g} is all that is shown"
+    method += "" if slopes.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {slopes.peclet:g}"
+    if slopes.holds is None:
+        evidence = f"∂F/∂u_P ≥ {slopes.rising.bound:.2g} and ∂F/∂u_N ≤ {-slopes.falling.bound:.2g} is all that is shown"
         return Line("monotone flux", Verdict.UNKNOWN, evidence, method)
-    if found.holds:
-        gap = "" if found.exactly else f" to within {-min(found.rising.bound, found.falling.bound):.1g}"
-        peclet = "" if found.peclet is None else f", cell Péclet numbers up to {found.peclet:g}"
+    if slopes.holds:
+        gap = "" if slopes.exactly else f" to within {-min(slopes.rising.bound, slopes.falling.bound):.1g}"
+        peclet = "" if slopes.peclet is None else f", cell Péclet numbers up to {slopes.peclet:g}"
         return Line(
             "monotone flux",
             Verdict.HOLDS,
             f"∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N{gap} for {range_words(states)}{peclet}",
             method,
         )
-    where = _worst_point(found)
+    where = _worst_point(slopes)
     if limit:
         return Line("monotone flux", Verdict.MEASURED, f"up to a cell Péclet number of {limit:.3g}; {where}", method)
     return Line("monotone flux", Verdict.FAILS, where, method)
 
 
-def _worst_point(found: Monotonicity) -> str:
+def _worst_point(slopes: Monotonicity) -> str:
     """The slope of the wrong sign and where it is taken."""
-    rises = found.rising.value <= found.falling.value
-    worst = found.rising if rises else found.falling
+    rises = slopes.rising.value <= slopes.falling.value
+    worst = slopes.rising if rises else slopes.falling
     value = worst.value if rises else -worst.value
-    at = [f"{name} = {x:.3g}" for name, x in zip(found.variables, worst.at, strict=True)]
+    at = [f"{name} = {x:.3g}" for name, x in zip(slopes.variables, worst.at, strict=True)]
     return f"{'∂F/∂u_P' if rises else '∂F/∂u_N'} = {value:.3g} at {', '.join(at)}"
 
 
-def entropy_line(found: EFlux) -> Line:
+def entropy_line(e_flux: EFlux) -> Line:
     """Osher's condition, from which convergence to the entropy solution follows."""
     name, method = "E-flux", "sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for all u between"
-    if found.follows:
+    if e_flux.follows:
         return Line(name, Verdict.HOLDS, "as every monotone flux is", "from monotonicity")
-    if found.holds is False:
-        p, n, u = found.at
-        evidence = f"F is on the wrong side of f(u) by {found.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
+    if e_flux.holds is False:
+        p, n, u = e_flux.at
+        evidence = f"F is on the wrong side of f(u) by {e_flux.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
         return Line(name, Verdict.FAILS, evidence, method)
     return Line(
-        name, Verdict.UNKNOWN, f"no counterexample on a grid of 41³ states; F exceeds by {found.excess:.2g}", method
+        name, Verdict.UNKNOWN, f"no counterexample on a grid of 41³ states; F exceeds by {e_flux.excess:.2g}", method
     )
 
 
@@ -281,7 +286,7 @@ def bound_step(flux: Flux, top: float, *, antisymmetric: bool) -> StepBound:
     """
     formula, ranges = one_dimensional(flux, 1.0)
     if flux.diffuses or STEP in ranges or not antisymmetric:
-        raise NumericalError("asked of transport without diffusion, whose flux does not depend on Δt")
+        raise NumericalError("bounds need transport without diffusion, and an antisymmetric flux without Δt")
     edges = np.linspace(*flux.states, PARTS + 1)
     with np.errstate(all="ignore"):
         C, D = _coefficients(formula, flux, Interval(edges[:-1], edges[1:]))
@@ -334,14 +339,14 @@ def _measure_limits(formula: sp.Expr, flux: Flux, top: float) -> tuple[float, fl
         varied = bool((_variation(after) > before * (1 + GROWTH) + GROWTH).any())
         return varied, bool(beyond > GROWTH * (high - low))
 
-    return _first(lambda c: grows(c)[0]), _first(lambda c: grows(c)[1])
+    return _first_failure(lambda c: grows(c)[0]), _first_failure(lambda c: grows(c)[1])
 
 
 def _variation(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(np.roll(rows, -1, axis=1) - rows).sum(axis=1))
 
 
-def _first(fails: Callable[[float], bool]) -> float:
+def _first_failure(fails: Callable[[float], bool]) -> float:
     """The smallest Courant number up to 4 at which it fails, by bisection; infinite where it never does."""
     low, high = 0.0, 4.0
     if not fails(high):
@@ -352,15 +357,15 @@ def _first(fails: Callable[[float], bool]) -> float:
     return high
 
 
-def bound_line(found: StepBound, states: Range) -> Line:
+def bound_line(bound: StepBound, states: Range) -> Line:
     """Up to which Courant number the total variation does not grow and no new extremum appears."""
     evidence = (
         f"on a row of cells with Euler steps, {range_words(states)}: total variation does not grow up to Courant "
-        f"number {found.variation:.3g} (random rows: {_describe_limit(found.measured_variation)}), no new extremum up "
-        f"to {found.extrema:.3g} (random rows: {_describe_limit(found.measured_extrema)})"
+        f"number {bound.variation:.3g} (random rows: {_describe_limit(bound.measured_variation)}), no new extremum up "
+        f"to {bound.extrema:.3g} (random rows: {_describe_limit(bound.measured_extrema)})"
     )
     method = "Harten's coefficients by intervals; one step from 4,000 random rows"
-    sound = found.measured_variation >= found.variation and found.measured_extrema >= found.extrema
+    sound = bound.measured_variation >= bound.variation and bound.measured_extrema >= bound.extrema
     return Line("total variation and maximum principle", verdict_of(sound), evidence, method)
 
 

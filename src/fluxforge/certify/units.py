@@ -1,6 +1,6 @@
 """Units: other units of length, time and temperature, and another zero of temperature, must change nothing.
 
-Every quantity is multiplied by what its unit says: lengths by λ with times by λ², in which a diffusivity keeps its
+Every quantity is multiplied by the factor of its unit: lengths by λ with times by λ², in which a diffusivity keeps its
 value; times by 1/λ; the unknown, its sources and boundary data by any factor. If constants solve the equation, one is
 added to the unknown. A scheme whose step changes contains a number with a unit, or solves another equation.
 """
@@ -62,13 +62,17 @@ def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = 
     for name, powers in _CHANGES.items():
         factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
         changes = (case.scale_units(*(k**power for power in powers)).step() - T - wanted for k in factors)
-        worst[name] = _worst(changes) / _size(wanted)
-    shifts = SHIFTS if _minds_no_constant(equation) else ()
-    shift = _worst(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted) if shifts else None
+        worst[name] = _largest_change(changes) / _size(wanted)
+    shifts = SHIFTS if _admits_constants(equation) else ()
+    shift = (
+        _largest_change(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted)
+        if shifts
+        else None
+    )
     return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, dimension))
 
 
-def _minds_no_constant(equation: Equation) -> bool:
+def _admits_constants(equation: Equation) -> bool:
     """Whether u + c solves the equation with u, for constant parameters."""
     u, c = parse("x**2*y + x*t", ("x", "y", "t")), symbol("c")
     return bool(sp.simplify(equation.strong(u + c, 2) - equation.strong(u, 2)) == 0)
@@ -91,7 +95,7 @@ class _Case:
             return after / self.scale
 
     def scale_units(self, length: float, time: float, unknown: float) -> "_Case":
-        """The same in other units: every quantity times what its unit says."""
+        """The same in other units: every quantity times the factor of its unit."""
         g, equation = self.graph, self.scheme.equation
         known = symbol_units(equation, g.dimension)
 
@@ -105,7 +109,7 @@ class _Case:
         parts = (g.V * geometry["V"], g.x * delta, g.A * geometry["A"], g.d * delta, g.delta * delta, g.centre * delta)
         scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
         factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
-        parameters = {name: scale_parameter(given, factors[name]) for name, given in self.parameters.items()}
+        parameters = {name: scale_parameter(parameter, factors[name]) for name, parameter in self.parameters.items()}
         S = self.S * factor(known["S"])
         return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
 
@@ -120,9 +124,9 @@ def _size(change: np.ndarray) -> float:
     return float(max(np.abs(change).max(), 1e-300))
 
 
-def _worst(differences: Iterable[np.ndarray]) -> float:
+def _largest_change(differences: Iterable[np.ndarray]) -> float:
     """The largest entry; not a number counts as infinite."""
-    largest = [float(np.abs(one).max()) for one in differences]
+    largest = [float(np.abs(difference).max()) for difference in differences]
     return max(value if np.isfinite(value) else float("inf") for value in largest)
 
 
@@ -200,22 +204,22 @@ def _degree_term_by_term(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr
     return parts[0] if len(set(parts)) == 1 else None
 
 
-def units_line(found: Units, words: Words = HEAT.words) -> Line:
+def units_line(units: Units, words: Words = HEAT.words) -> Line:
     """Whether other units change anything."""
     scaled = f"{words.diffusion} × λ with " if words == HEAT.words else ""
     parts: dict[str, float | None] = {
-        "lengths × λ with times × λ²": found.lengths,
-        f"{scaled}times / λ": found.times,
-        f"{words.unknowns} × anything": found.temperatures,
-        "a constant added to all": found.shift,
+        "lengths × λ with times × λ²": units.lengths,
+        f"{scaled}times / λ": units.times,
+        f"{words.unknowns} × anything": units.temperatures,
+        "a constant added to all": units.shift,
     }
-    changes = "; ".join(f"{name}: {_change(value)}" for name, value in parts.items())
-    algebra = f"; from the algebra for every λ: {', '.join(found.algebra)}" if found.algebra else ""
+    changes = "; ".join(f"{name}: {_describe_change(value)}" for name, value in parts.items())
+    algebra = f"; from the algebra for every λ: {', '.join(units.algebra)}" if units.algebra else ""
     method = "one step with Dirichlet and Neumann walls, again in other units, λ from 0.001 to 1000; dimensions"
-    return Line("unchanged by units", verdict_of(found.holds), changes + algebra, method)
+    return Line("unchanged by units", verdict_of(units.holds), changes + algebra, method)
 
 
-def _change(value: float | None) -> str:
+def _describe_change(value: float | None) -> str:
     if value is None:
         return "not asked"
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"

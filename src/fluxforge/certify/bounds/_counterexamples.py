@@ -57,24 +57,24 @@ def problems_on(graph: DualGraph, key: PRNGKeyArray, *, count: int, dt: float, d
 
 
 @eqx.filter_jit
-def _pose(around: PaddedGraph, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters) -> Problem:
-    cells, shown = len(around.V), around.shown[Ghost.DIRICHLET]
+def _pose(graph: PaddedGraph, keys: Key[Array, " problems"], dt: Float[Array, ""], parameters: Parameters) -> Problem:
+    cells, shown = len(graph.V), graph.shown[Ghost.DIRICHLET]
     held = (shown.scale == 0) & (jnp.arange(len(shown.scale)) >= cells)
 
-    def one(own: PRNGKeyArray) -> Problem:
-        of_fields, of_wall = jax.random.split(own)
-        T, S = jnp.where(around.live[None, :], _draw(of_fields, (2, cells)), 0.0)
-        g = jnp.where(held, _draw(of_wall, held.shape), shown.constant)
-        return problem(around.with_boundary(g), T, S, dt=dt, parameters=parameters)
+    def one(key: PRNGKeyArray) -> Problem:
+        fields_key, walls_key = jax.random.split(key)
+        T, S = jnp.where(graph.live[None, :], _draw(fields_key, (2, cells)), 0.0)
+        g = jnp.where(held, _draw(walls_key, held.shape), shown.constant)
+        return problem(graph.with_boundary(g), T, S, dt=dt, parameters=parameters)
 
     return jax.vmap(one)(keys)
 
 
 def _draw(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
     """Uniform in [−1, 1] half of the time, −1 or 1 otherwise: errors are largest at the ends."""
-    of_kind, of_values = jax.random.split(key)
-    values = jax.random.uniform(of_values, shape, minval=-1.0, maxval=1.0)
-    return jnp.where(jax.random.bernoulli(of_kind), values, jnp.sign(values))
+    kind_key, values_key = jax.random.split(key)
+    values = jax.random.uniform(values_key, shape, minval=-1.0, maxval=1.0)
+    return jnp.where(jax.random.bernoulli(kind_key), values, jnp.sign(values))
 
 
 def enlarge_mesh(mesh: Mesh, *, dt: float, volume: float, boundary: Conditions = None) -> DualGraph:
@@ -105,7 +105,7 @@ def roomy_problems(
 
 
 def draw_readings(key: PRNGKeyArray, *, dt: float = 0.1, graphs: int = 100) -> dict[str, Problem]:
-    """What the paper's training set may be taken to be, from the weakest to the strongest.
+    """The possible readings of the paper's training set, from the weakest to the strongest.
 
     - `corners`: the corner cases alone;
     - `negated`: those and their negatives;
@@ -113,19 +113,19 @@ def draw_readings(key: PRNGKeyArray, *, dt: float = 0.1, graphs: int = 100) -> d
     - `signed`: those, their negatives, and samples in [−1, 1];
     - `faces`: the same, with Dirichlet faces present or not, and a pair at 0 with all its faces at 0.
     """
-    found = _readings(key, float(dt), graphs)
-    return {name: found[name] for name in READINGS}
+    readings = _readings(key, float(dt), graphs)
+    return {name: readings[name] for name in READINGS}
 
 
 @eqx.filter_jit
 def _readings(key: PRNGKeyArray, dt: float, graphs: int) -> dict[str, Problem]:
     signed = two_cells(recipe.TwoCells(graphs=graphs, time_step=dt, negated=True), key)
     with_faces = two_cells(recipe.TwoCells(graphs=graphs, time_step=dt, negated=True, faces="random"), key)
-    corners = _part(signed, slice(graphs, graphs + len(CORNER_CASES)))
+    corners = _select(signed, slice(graphs, graphs + len(CORNER_CASES)))
     return {
         "corners": corners,
-        "negated": _part(signed, slice(graphs, None)),
-        "positive": _join(_positive(_part(signed, slice(graphs))), corners),
+        "negated": _select(signed, slice(graphs, None)),
+        "positive": _join(_take_moduli(_select(signed, slice(graphs))), corners),
         "signed": signed,
         "faces": _join(with_faces, zero_pair(dt)),
     }
@@ -134,16 +134,15 @@ def _readings(key: PRNGKeyArray, dt: float, graphs: int) -> dict[str, Problem]:
 def zero_pair(dt: float) -> Problem:
     """The corner case that the linear theorem lacks: T = S = 0, and g = 0 on all four outer faces, as a batch of one.
 
-    Each cell then sums three messages: with |Δt/V W₂ b_agg + b_u| ≤ ε and |3 Δt/V W₂ b_agg + b_u| ≤ ε, neither bias can
-    hide behind the other.
+    Each cell then sums three messages: |Δt/V W₂ b_agg + b_u| ≤ ε and |3 Δt/V W₂ b_agg + b_u| ≤ ε bound both biases.
     """
     nothing = jnp.zeros((2, 2))
-    around = pair(jnp.asarray(EQUILATERAL, nothing.dtype), present=nothing == 0, value=nothing, faces=True)
-    posed = problem(around, nothing[0], nothing[0], dt=jnp.asarray(dt), parameters=PLAIN_HEAT.put_on(around)[1])
-    return jax.tree.map(lambda leaf: leaf[None], posed)
+    graph = pair(jnp.asarray(EQUILATERAL, nothing.dtype), present=nothing == 0, value=nothing, faces=True)
+    single = problem(graph, nothing[0], nothing[0], dt=jnp.asarray(dt), parameters=PLAIN_HEAT.put_on(graph)[1])
+    return jax.tree.map(lambda leaf: leaf[None], single)
 
 
-def _positive(problems: Problem) -> Problem:
+def _take_moduli(problems: Problem) -> Problem:
     """The same problems with |T| and |S|."""
     T, S = jnp.abs(problems.T), jnp.abs(problems.S)
 
@@ -153,7 +152,7 @@ def _positive(problems: Problem) -> Problem:
     return jax.vmap(one)(problems, T, S)
 
 
-def _part(problems: Problem, which: slice) -> Problem:
+def _select(problems: Problem, which: slice) -> Problem:
     return jax.tree.map(lambda leaf: leaf[which], problems)
 
 
@@ -170,14 +169,14 @@ def offset_counterexample(
     problems: Mapping[str, Problem], training: Mapping[str, Problem], *, size: float = 1.0
 ) -> Counterexample:
     """b_agg = `size` and b_u = −Δt/√3 b_agg: no error where every cell has one neighbour and Δt/V is the same."""
-    network = linear_network(LinearWeights(message_bias=size, bias=-_step(training) / VOLUME * size))
+    network = linear_network(LinearWeights(message_bias=size, bias=-_training_step(training) / VOLUME * size))
     claim = "a linear network with a training error of at most ε errs by at most ε (4 + 4/Δt + N)"
     return _measure("opposite biases", claim, network, problems, training=training, fits="signed")
 
 
 def memorised_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
     """`memorising_network` with idle parameters added up to N_sparse: its loss is η N_sparse, the claimed minimum."""
-    dt = _step(training)
+    dt = _training_step(training)
     network = memorising_network(
         LAYERS,
         DEPTH,
@@ -195,7 +194,7 @@ def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[
 
     It fits the strongest reading, faces included, and has N_sparse non-zeros, four of them idle.
     """
-    dt = _step(training)
+    dt = _training_step(training)
     bound = needed_bound(1.0, dt, weight=2.0 * VOLUME, fourier=5.0 * dt)
     network = biased_network(LAYERS, DEPTH, WIDTH, bound, nonzeros=sparse_count(LAYERS, DEPTH))
     claim = "N_sparse non-zeros and a training error of at most ε give an error of at most 2ε (1 + 2/Δt)"
@@ -233,9 +232,9 @@ def _measure(
         check_linear_bound if linear_weights(network) is not None else check_deep_bound
     )
     reached = {reading: largest_error(network, each) for reading, each in training.items()}
-    found = check(network, training[fits], problems)
-    return Counterexample(name, claim, network, nonzeros(network), reached, fits, found)
+    outcome = check(network, training[fits], problems)
+    return Counterexample(name, claim, network, nonzeros(network), reached, fits, outcome)
 
 
-def _step(training: Mapping[str, Problem]) -> float:
+def _training_step(training: Mapping[str, Problem]) -> float:
     return float(training["corners"].dt[0])

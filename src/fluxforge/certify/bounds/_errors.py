@@ -1,4 +1,4 @@
-"""Errors of a network in every cell, the conditions that theorems ask about, and bounds compared with the errors."""
+"""Errors of a network in every cell, the quantities in the theorems' hypotheses, and bounds compared with errors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from fluxforge.scheme._scheme import Ghost, Hop
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A condition of a theorem, whether it holds, and the number that says so."""
+    """A condition of a theorem, whether it holds, and the evidence in words with numbers."""
 
     name: str
     holds: bool
@@ -83,10 +83,10 @@ class BoundCheck:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A network that a printed statement speaks of, and which does not do what the statement says.
+    """A network that meets the conditions of a printed statement and violates its conclusion.
 
-    `training` maps each reading of the training set to the largest error on it; `check` is what was met elsewhere,
-    with ε the error on the reading named `fits`.
+    `training` maps each reading of the training set to the largest error on it; `check` compares the errors on other
+    problems with the bound, ε the error on the reading named `fits`.
     """
 
     name: str
@@ -119,7 +119,7 @@ def largest_error(network: Network, problems: Problem) -> float:
 
 
 class Conditions(NamedTuple):
-    """What theorems ask about, in every cell.
+    """The quantities in the theorems' hypotheses, in every cell.
 
     `data`: the largest of |T|, |S| and the neighbours' |T|; `fourier`: Δt/V Σ α A/δ without Neumann faces, `exchange`
     with them; `flux`: Δt/V Σ |α A/δ (T_N − T_P)|; `pace`: Δt/V; `neighbours`: how many messages arrive.
@@ -135,11 +135,11 @@ class Conditions(NamedTuple):
 
 @eqx.filter_jit
 def measure_conditions(problems: Problem) -> Conditions:
-    """All of them, 0 in padding."""
-    return jax.vmap(_of_one)(problems)
+    """The conditions of every problem, 0 in padding."""
+    return jax.vmap(_measure_one)(problems)
 
 
-def _of_one(p: Problem) -> Conditions:
+def _measure_one(p: Problem) -> Conditions:
     edge = p.graph.hops[Hop.EDGE]
     weight = jnp.where(edge.mask, p.parameters["alpha"] * edge.geometry["A"] / edge.geometry["delta"], 0.0)
     shown = edge.at("N", p.graph.shown[Ghost.DIRICHLET].of(p.T))
@@ -147,7 +147,7 @@ def _of_one(p: Problem) -> Conditions:
     beside = jnp.where(edge.mask, jnp.abs(shown), 0.0).max(axis=1)
     data = jnp.maximum(jnp.maximum(jnp.abs(p.T), jnp.abs(p.S)), beside)
     pace = p.dt / p.graph.V
-    found = (
+    conditions = (
         data,
         pace * (edge.geometry["chi"] * weight).sum(axis=1),
         pace * weight.sum(axis=1),
@@ -155,14 +155,14 @@ def _of_one(p: Problem) -> Conditions:
         pace,
         edge.mask.sum(axis=1).astype(pace.dtype),
     )
-    return Conditions(*(jnp.where(p.graph.live, each, 0.0) for each in found))
+    return Conditions(*(jnp.where(p.graph.live, each, 0.0) for each in conditions))
 
 
 def find_worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[float, Place]:
     """The largest value over meshes, problems and cells, and where it is; a NaN counts as infinite."""
     best, where = -np.inf, Place("", 0, 0)
-    for mesh, found in values.items():
-        host = np.nan_to_num(np.asarray(found), nan=np.inf)
+    for mesh, field in values.items():
+        host = np.nan_to_num(np.asarray(field), nan=np.inf)
         problem, cell = np.unravel_index(int(host.argmax()), host.shape)
         if host[problem, cell] > best:
             best, where = float(host[problem, cell]), Place(mesh, int(problem), int(cell))
@@ -170,12 +170,12 @@ def find_worst(values: Mapping[str, Float[Array, "problems cells"]]) -> tuple[fl
 
 
 def training_error(network: Network, training: Problem, eps: float | None) -> tuple[float, Hypothesis]:
-    """ε, the largest error in any cell of the training set unless it is given, and whether it is one."""
-    met = np.asarray(cell_errors(network, training))
-    found, mean = float(met.max()), float(met.mean())
-    chosen = max(found, ROUND_OFF) if eps is None else eps
-    evidence = f"largest {found:.3g} in a cell, ε = {chosen:.3g}; the mean is {mean:.3g}"
-    return chosen, Hypothesis("training error", found <= chosen, evidence)
+    """ε, by default the largest error in a cell of the training set, and the hypothesis that no error exceeds it."""
+    errors = np.asarray(cell_errors(network, training))
+    largest, mean = float(errors.max()), float(errors.mean())
+    chosen = max(largest, ROUND_OFF) if eps is None else eps
+    evidence = f"largest {largest:.3g} in a cell, ε = {chosen:.3g}; the mean is {mean:.3g}"
+    return chosen, Hypothesis("training error", largest <= chosen, evidence)
 
 
 def compare_with_bound(
@@ -184,13 +184,13 @@ def compare_with_bound(
     """The largest error over all problems beside the bound."""
     worst_error, where = find_worst({mesh: cell_errors(network, each) for mesh, each in problems.items()})
     ratio = worst_error / bound.value
-    found = None
+    counterexample = None
     if ratio > 1.0:
-        found = jax.tree.map(lambda leaf: put(np.asarray(leaf)[where.problem]), problems[where.mesh])
-    return BoundCheck(bound, worst_error, ratio, where, corrected, found)
+        counterexample = jax.tree.map(lambda leaf: put(np.asarray(leaf)[where.problem]), problems[where.mesh])
+    return BoundCheck(bound, worst_error, ratio, where, corrected, counterexample)
 
 
-def check_given(problems: Mapping[str, Problem]) -> None:
+def check_problems(problems: Mapping[str, Problem]) -> None:
     """Raise InputError if there are no problems."""
     if not problems or any(each.dt.ndim != 1 or not each.dt.size for each in problems.values()):
         raise InputError("problems: give at least one mesh, and on each a batch of at least one problem")
@@ -201,7 +201,7 @@ Step = Callable[[Problem], State]
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """Of every network of a stack: mean squares over all cells of all meshes, and the worst cell."""
+    """For every network of a stack: mean squared errors over all cells of all meshes, and the largest error."""
 
     one_step_mse: Float[np.ndarray, " networks"]
     one_step_worst: Float[np.ndarray, " networks"]
@@ -210,27 +210,27 @@ class Extrapolation:
 
 def extrapolation(networks: Network, problems: Problem, *, rollout: int = 0) -> Extrapolation:
     """Compare a stack of networks with the first-order scheme; the rollout is the network's own, step after step."""
-    squares, worst, later = (np.asarray(value, float) for value in _all(networks, problems, rollout))
+    squares, worst, later = (np.asarray(value, float) for value in _measure_stack(networks, problems, rollout))
     return Extrapolation(squares, worst, later if rollout else None)
 
 
 @eqx.filter_jit
-def _all(networks: Network, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
+def _measure_stack(networks: Network, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
     arrays, static = eqx.partition(networks, eqx.is_array)
     # One network after the other: their meshes together are a large batch already.
-    found: tuple[Array, Array, Array] = jax.lax.map(
-        lambda one: _of(step_of(eqx.combine(one, static)), problems, rollout), arrays
+    errors: tuple[Array, Array, Array] = jax.lax.map(
+        lambda one: _measure_step(step_of(eqx.combine(one, static)), problems, rollout), arrays
     )
-    return found
+    return errors
 
 
 def step_errors(step: Step, problems: Problem, *, rollout: int = 0) -> dict[str, float]:
     """Like `extrapolation` for one step of any kind."""
-    squares, worst, later = eqx.filter_jit(lambda problems: _of(step, problems, rollout))(problems)
+    squares, worst, later = eqx.filter_jit(lambda problems: _measure_step(step, problems, rollout))(problems)
     return {"one_step_mse": float(squares), "one_step_worst": float(worst), "rollout_mse": float(later)}
 
 
-def _of(step: Step, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
+def _measure_step(step: Step, problems: Problem, rollout: int) -> tuple[Array, Array, Array]:
     def one(problem: Problem) -> tuple[Array, Array, Array]:
         live = problem.graph.live
         off = jnp.where(live, step(problem) - problem.answer, 0.0)

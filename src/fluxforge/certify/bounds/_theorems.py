@@ -39,7 +39,7 @@ from fluxforge.certify.bounds._errors import (
     BoundCheck,
     Conditions,
     Hypothesis,
-    check_given,
+    check_problems,
     compare_with_bound,
     find_worst,
     measure_conditions,
@@ -56,8 +56,8 @@ from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._limit import step_limit
 
 
-def on_simplified_features(network: Network) -> bool:
-    """Whether its layers see T, Δt S, Δt/V z and α A/δ (T_N − T_P), and give T' itself."""
+def has_simplified_features(network: Network) -> bool:
+    """Whether its layers read T, Δt S, Δt/V z and α A/δ (T_N − T_P) alone, and return T' itself."""
     shape = sparse_network(len(network.layers), 2, 2)
 
     def seen(each: Network) -> list[object]:
@@ -71,21 +71,21 @@ def on_simplified_features(network: Network) -> bool:
 
 def check_count(network: Network) -> Hypothesis:
     """‖θ‖₀ = 2m(L+1) + 4."""
-    found = nonzeros(network)
+    count = nonzeros(network)
     f = network.layers[0].update.f
     depth = len(f.layers) if isinstance(f, MLP) else 0
     wanted = sparse_count(len(network.layers), depth)
-    return Hypothesis("count", found == wanted, f"{found} non-zeros, 2m(L+1)+4 = {wanted}")
+    return Hypothesis("count", count == wanted, f"{count} non-zeros, 2m(L+1)+4 = {wanted}")
 
 
 def check_structure(network: Network) -> Hypothesis:
     """No biases; two chains of units in every MLP; messages, T and S all enter in the first layer."""
-    problem = _problem(network)
+    problem = _structure_fault(network)
     return Hypothesis("structure", problem is None, problem or "two chains of units in every MLP, no biases")
 
 
-def _problem(network: Network) -> str | None:
-    if not on_simplified_features(network):
+def _structure_fault(network: Network) -> str | None:
+    if not has_simplified_features(network):
         return "the features are not the simplified ones"
     for number, layer in enumerate(network.layers, start=1):
         sent, kept = _chains(layer.messages[0].f), _chains(layer.update.f)
@@ -93,7 +93,7 @@ def _problem(network: Network) -> str | None:
             return f"f_up of layer {number} is not two chains of units without biases"
         if number == 1 and (sent is None or not kept.all()):
             return "the first layer is not two chains from the flux, and two from T, Δt S and the sum"
-        if number > 1 and (_any(layer.messages[0].f) or kept[:, 1:].any()):
+        if number > 1 and (_has_weights(layer.messages[0].f) or kept[:, 1:].any()):
             return f"fluxes or sources enter in layer {number}, not in the first"
     return None
 
@@ -113,7 +113,7 @@ def _chains(f: AbstractMLP) -> np.ndarray | None:
     return rows if len(rows) == 2 and set(np.nonzero(others[-1])[1]) == set(alive) else None
 
 
-def _any(f: AbstractMLP) -> bool:
+def _has_weights(f: AbstractMLP) -> bool:
     return isinstance(f, MLP) and any(np.asarray(layer.weight).any() for layer in f.layers)
 
 
@@ -134,30 +134,30 @@ class TrainingPairs(NamedTuple):
 
 def read_training_pairs(training: Problem) -> TrainingPairs:
     """The constants of the pairs with one message a cell, which the corner cases are."""
-    alone = _alone(training)
-    found = measure_conditions(training)
+    alone = _find_lone_pairs(training)
+    conditions = measure_conditions(training)
     columns = (
         np.asarray(training.dt)[:, None],
         np.asarray(training.parameters["alpha"])[:, None],
         np.asarray(training.graph.V),
-        np.asarray(found.pace),
-        np.asarray(found.exchange),
+        np.asarray(conditions.pace),
+        np.asarray(conditions.exchange),
     )
-    return TrainingPairs(*(_only(column[alone]) for column in columns))
+    return TrainingPairs(*(_single_value(column[alone]) for column in columns))
 
 
-def _alone(training: Problem) -> np.ndarray:
+def _find_lone_pairs(training: Problem) -> np.ndarray:
     return (np.asarray(measure_conditions(training).neighbours) == 1).all(axis=1)
 
 
-def _only(values: np.ndarray) -> float:
+def _single_value(values: np.ndarray) -> float:
     one = values.size > 0 and np.ptp(values) <= _SAME * np.abs(values).max()
     return float(values.flat[0]) if one else float("nan")
 
 
 def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name: str) -> Hypothesis:
     """Whether each case G(T_1, T_2, S_1, S_2) is among the graphs without faces."""
-    alone = _alone(training)
+    alone = _find_lone_pairs(training)
     values = np.concatenate([np.asarray(training.T), np.asarray(training.S)], axis=1)
     missing = list(cases)
     if values.shape[1] == 4:
@@ -168,10 +168,10 @@ def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name:
     return Hypothesis(name, not missing, f"missing: {shown}" if missing else f"all {len(cases)} are there")
 
 
-def check_unit_pair(known: TrainingPairs) -> Hypothesis:
+def check_unit_pair(pairs: TrainingPairs) -> Hypothesis:
     """A/(V δ) = 1, α = 1 and one Δt on the training pairs, so that the exchange with the neighbour is Δt."""
-    holds = abs(known.exchange - known.dt) <= _SAME and abs(known.diffusivity - 1.0) <= _SAME
-    evidence = f"αΔt A/(Vδ) = {known.exchange:.4g} for Δt = {known.dt:.4g}, α = {known.diffusivity:.4g}"
+    holds = abs(pairs.exchange - pairs.dt) <= _SAME and abs(pairs.diffusivity - 1.0) <= _SAME
+    evidence = f"αΔt A/(Vδ) = {pairs.exchange:.4g} for Δt = {pairs.dt:.4g}, α = {pairs.diffusivity:.4g}"
     return Hypothesis("training pairs", holds, evidence)
 
 
@@ -180,15 +180,15 @@ _ROOM = 1.0 + 1e-9
 
 
 def mesh_hypotheses(
-    found: Mapping[str, Conditions], known: TrainingPairs, problems: Mapping[str, Problem]
+    conditions: Mapping[str, Conditions], pairs: TrainingPairs, problems: Mapping[str, Problem]
 ) -> tuple[Hypothesis, ...]:
-    """|T|, |S|, |g| ≤ 1; the Fourier condition; what it is needed for; α = 1; Δt at most that of training."""
+    """|T|, |S|, |g| ≤ 1; the Fourier condition, and the bound on fluxes it implies; α = 1; Δt at most in training."""
     alphas = np.concatenate([np.ravel(each.parameters["alpha"]) for each in problems.values()])
     longest = max(float(np.max(np.asarray(each.dt))) for each in problems.values())
     return (
-        _at_most("bounded data", {m: c.data for m, c in found.items()}, 1.0, "largest |T|, |S| or |g|"),
-        _at_most("Fourier condition", {m: c.fourier for m, c in found.items()}, 1.0, "largest Δt/V Σ α A/δ"),
-        _at_most("fluxes", {m: c.flux for m, c in found.items()}, 2.0, "largest Δt/V Σ |α A/δ (T_N − T_P)|"),
+        _check_at_most("bounded data", {m: c.data for m, c in conditions.items()}, 1.0, "largest |T|, |S| or |g|"),
+        _check_at_most("Fourier condition", {m: c.fourier for m, c in conditions.items()}, 1.0, "largest Δt/V Σ α A/δ"),
+        _check_at_most("fluxes", {m: c.flux for m, c in conditions.items()}, 2.0, "largest Δt/V Σ |α A/δ (T_N − T_P)|"),
         Hypothesis(
             "diffusivity",
             bool((np.abs(alphas - 1.0) <= 1e-9).all()),
@@ -196,25 +196,27 @@ def mesh_hypotheses(
         ),
         Hypothesis(
             "time step",
-            longest <= known.dt * _ROOM,
-            f"largest Δt {longest:.4g}, in training {known.dt:.4g}",
+            longest <= pairs.dt * _ROOM,
+            f"largest Δt {longest:.4g}, in training {pairs.dt:.4g}",
         ),
     )
 
 
-def check_volumes(found: Mapping[str, Conditions], known: TrainingPairs) -> Hypothesis:
+def check_volumes(conditions: Mapping[str, Conditions], pairs: TrainingPairs) -> Hypothesis:
     """V_i/Δt ≥ √3/Δt_train: with a smaller cell, N messages of bias b_agg weigh more than N of those in training."""
-    pace, where = find_worst({mesh: each.pace for mesh, each in found.items()})
-    smallest = known.dt / pace
-    holds = pace <= known.pace * _ROOM
+    pace, where = find_worst({mesh: each.pace for mesh, each in conditions.items()})
+    smallest = pairs.dt / pace
+    holds = pace <= pairs.pace * _ROOM
     return Hypothesis(
         "volumes",
         bool(holds),
-        f"smallest V Δt_train/Δt {smallest:.4g} in {where}, in training {known.volume:.4g}",
+        f"smallest V Δt_train/Δt {smallest:.4g} in {where}, in training {pairs.volume:.4g}",
     )
 
 
-def _at_most(name: str, values: Mapping[str, Float[Array, "problems cells"]], limit: float, words: str) -> Hypothesis:
+def _check_at_most(
+    name: str, values: Mapping[str, Float[Array, "problems cells"]], limit: float, words: str
+) -> Hypothesis:
     largest, where = find_worst(values)
     return Hypothesis(
         name, largest <= limit * _ROOM, f"{words}: {largest:.4g} in {where}; at most {limit:g} is allowed"
@@ -241,55 +243,55 @@ def check_linear_bound(
     network: Network, training: Problem, problems: Mapping[str, Problem], *, eps: float | None = None
 ) -> BoundCheck:
     """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
-    check_given(problems)
-    found = {mesh: measure_conditions(each) for mesh, each in problems.items()}
-    known, weights = read_training_pairs(training), linear_weights(network)
+    check_problems(problems)
+    conditions = {mesh: measure_conditions(each) for mesh, each in problems.items()}
+    pairs, weights = read_training_pairs(training), linear_weights(network)
     eps, reached = training_error(network, training, eps)
-    neighbours = int(find_worst({mesh: each.neighbours for mesh, each in found.items()})[0])
+    neighbours = int(find_worst({mesh: each.neighbours for mesh, each in conditions.items()})[0])
     hypotheses = (
-        _linear(network),
+        _check_linear(network),
         reached,
         require_cases(training, CORNER_CASES[:4], "corner cases"),
-        check_unit_pair(known),
-        *mesh_hypotheses(found, known, problems),
-        _biases(weights, known, eps, neighbours),
-        check_volumes(found, known),
+        check_unit_pair(pairs),
+        *mesh_hypotheses(conditions, pairs, problems),
+        _check_biases(weights, pairs, eps, neighbours),
+        check_volumes(conditions, pairs),
     )
-    bound = Bound(LINEAR, linear_bound(eps, known.dt, neighbours), eps, hypotheses)
-    corrected = None if weights is None else _largest_corrected_bound(weights, known, found, eps)
+    bound = Bound(LINEAR, linear_bound(eps, pairs.dt, neighbours), eps, hypotheses)
+    corrected = None if weights is None else _largest_corrected_bound(weights, pairs, conditions, eps)
     return compare_with_bound(bound, network, problems, corrected=corrected)
 
 
-def _linear(network: Network) -> Hypothesis:
-    holds = linear_weights(network) is not None and on_simplified_features(network)
+def _check_linear(network: Network) -> Hypothesis:
+    holds = linear_weights(network) is not None and has_simplified_features(network)
     return Hypothesis("linear", holds, "one layer, no hidden units" if holds else "not linear in its features")
 
 
-def _biases(weights: LinearWeights | None, known: TrainingPairs, eps: float, neighbours: int) -> Hypothesis:
+def _check_biases(weights: LinearWeights | None, pairs: TrainingPairs, eps: float, neighbours: int) -> Hypothesis:
     """|p| = |Δt/V W₂ b_agg| ≤ ε, and if no cell has two neighbours |b_u| ≤ ε too: their sum alone is not enough."""
     if weights is None:
         return Hypothesis("biases", False, "a network with hidden units has no single b_agg")
-    p, b = message_offset(weights, known), weights.bias
+    p, b = message_offset(weights, pairs), weights.bias
     most = eps * (1 + 1e-9)
     holds = abs(p) <= most and (neighbours >= 2 or abs(b) <= most)
     return Hypothesis("biases", holds, f"Δt/V W₂ b_agg = {p:.3g}, at most ε = {eps:.3g} is allowed; b_u = {b:.3g}")
 
 
-def message_offset(weights: LinearWeights, known: TrainingPairs) -> float:
+def message_offset(weights: LinearWeights, pairs: TrainingPairs) -> float:
     """Δt/V W₂ b_agg on a training pair: what the bias of one message adds to T'."""
-    return known.pace * weights.flux * weights.message_bias
+    return pairs.pace * weights.flux * weights.message_bias
 
 
 def _largest_corrected_bound(
-    weights: LinearWeights, known: TrainingPairs, found: Mapping[str, Conditions], eps: float
+    weights: LinearWeights, pairs: TrainingPairs, conditions: Mapping[str, Conditions], eps: float
 ) -> float:
     """The largest over all cells; it also needs the corner cases, bounded data, and Δt at most that of training."""
-    p = abs(message_offset(weights, known))
+    p = abs(message_offset(weights, pairs))
     largest = 0.0
-    for each in found.values():
-        relative = np.maximum(1.0, np.asarray(each.exchange) / known.exchange)
+    for each in conditions.values():
+        relative = np.maximum(1.0, np.asarray(each.exchange) / pairs.exchange)
         pace = np.asarray(each.pace)
-        r, live = np.asarray(each.neighbours) * pace / known.pace, pace > 0
+        r, live = np.asarray(each.neighbours) * pace / pairs.pace, pace > 0
         largest = max(largest, float((eps * (1.0 + 4.0 * relative) + p * np.abs(r - 1.0))[live].max()))
     return largest
 
@@ -306,9 +308,9 @@ def check_deep_bound(
     network: Network, training: Problem, problems: Mapping[str, Problem], *, eps: float | None = None
 ) -> BoundCheck:
     """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
-    check_given(problems)
-    found = {mesh: measure_conditions(each) for mesh, each in problems.items()}
-    known = read_training_pairs(training)
+    check_problems(problems)
+    conditions = {mesh: measure_conditions(each) for mesh, each in problems.items()}
+    pairs = read_training_pairs(training)
     eps, reached = training_error(network, training, eps)
     hypotheses = (
         check_count(network),
@@ -316,16 +318,16 @@ def check_deep_bound(
         reached,
         require_cases(training, CORNER_CASES[:4], "corner cases"),
         require_cases(training, NEGATED[:3], "their negatives"),
-        check_unit_pair(known),
-        *mesh_hypotheses(found, known, problems),
-        _small(eps, known),
+        check_unit_pair(pairs),
+        *mesh_hypotheses(conditions, pairs, problems),
+        _check_small(eps, pairs),
     )
-    return compare_with_bound(Bound(DEEP, deep_bound(eps, known.dt), eps, hypotheses), network, problems)
+    return compare_with_bound(Bound(DEEP, deep_bound(eps, pairs.dt), eps, hypotheses), network, problems)
 
 
-def _small(eps: float, known: TrainingPairs) -> Hypothesis:
-    holds = eps < known.dt and known.dt + 2.0 * eps < 1.0
-    return Hypothesis("small ε", holds, f"ε = {eps:.3g}, Δt = {known.dt:.3g}: ε < Δt and Δt + 2ε < 1 are needed")
+def _check_small(eps: float, pairs: TrainingPairs) -> Hypothesis:
+    holds = eps < pairs.dt and pairs.dt + 2.0 * eps < 1.0
+    return Hypothesis("small ε", holds, f"ε = {eps:.3g}, Δt = {pairs.dt:.3g}: ε < Δt and Δt + 2ε < 1 are needed")
 
 
 @dataclass(frozen=True)
@@ -342,7 +344,7 @@ class FourierCheck:
 def fourier_is_sufficient(graph: DualGraph, *, diffusivity: float = 1.0) -> FourierCheck:
     """Δt_Fourier beside 2/λ_max: sufficient by Gershgorin's circles, while the lemma says necessary."""
     fourier = fourier_step(graph, diffusivity)
-    found = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
-    assert found is not None
-    ratio = 1.0 if math.isinf(fourier) else found.dt / fourier
-    return FourierCheck(graph.origin, graph.cells, fourier, found.dt, ratio)
+    limit = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
+    assert limit is not None
+    ratio = 1.0 if math.isinf(fourier) else limit.dt / fourier
+    return FourierCheck(graph.origin, graph.cells, fourier, limit.dt, ratio)
