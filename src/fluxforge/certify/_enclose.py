@@ -2,7 +2,7 @@
 
 The slope along v encloses (F(x) − F(y))/(x_v − y_v) for all x and y of a box that differ in v alone. It follows the
 rules of differentiation, with |·|, min, max and sign taken as quotients: at a kink it contains the slopes of both
-sides, and at a jump it is unbounded: a derivative that is right on either side only would miss these.
+sides, and at a jump it is unbounded. The derivative on either side would not bound it there.
 
 What intervals decide is written out first (`settle`): ½u − ½|u| is [−½w, ½w] on every interval of width w, and 0 once
 |u| = u is known.

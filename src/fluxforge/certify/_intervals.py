@@ -163,7 +163,7 @@ def _whole_power(a: Interval, n: int) -> Interval:
         a = absolute(a)
     low, high = a.low, a.high
     for _ in range(n - 1):
-        # Of odd powers, negative ends are multiplied by the modulus, so that rounding outward stays outward.
+        # For odd powers, negative ends are multiplied by the modulus, so that rounding outward stays outward.
         low = _bound([_product(_split(low), _split(np.abs(a.low)))], -np.inf)
         high = _bound([_product(_split(high), _split(np.abs(a.high)))], np.inf)
     return _order_bounds(low, high)

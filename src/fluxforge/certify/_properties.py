@@ -1,4 +1,4 @@
-"""Results about one step of a scheme and its limit Δt → 0: what a certificate holds besides studies and transport."""
+"""Results about one step of a scheme: the records of a certificate besides equations, studies and transport."""
 
 import math
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ class Conservation:
     W is the volume V times the capacity c, `weight` in words. Where parameters may vary, the worse of constant and of
     smoothly varying ones.
 
-    The drift is that of a rollout; of a scheme that is not linear, the worst of `states` states after a step and of
-    a rollout.
+    The drift is that of a rollout; for a scheme that is not linear, the worst of `states` runs, single steps and a
+    rollout.
 
     `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
     (None where it has no such message), decided `by` algebra or random points; `passed_on` whether cells add them up
-    whole (None where it was not asked).
+    whole (None where that was not examined).
     """
 
     holds: bool
@@ -109,8 +109,8 @@ class Stability:
     Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
     most one: `bound` is false, steps between those tried may be unstable.
 
-    Of an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
-    dt_max comes from the eigenvalues of G on the mesh, complex ones, which bound nothing where G is not normal.
+    For an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
+    dt_max comes from the complex eigenvalues of G on the mesh, which bound nothing where G is not normal.
     """
 
     factor: sp.Expr | None

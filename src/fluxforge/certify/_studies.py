@@ -132,7 +132,7 @@ class TimeStudy:
 
     They are relative to the solution; a run that is exact bounds nothing. `one_cell` is the order on one cell in exact
     arithmetic, `series` the number of Taylor coefficients in Δt of a step on an irregular mesh with mixed walls that
-    agree with those of the exact solution. None where they were not asked for, or do not exist.
+    agree with those of the exact solution. None where they were not measured or do not exist.
     """
 
     free: Rates

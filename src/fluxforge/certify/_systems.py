@@ -22,7 +22,7 @@ from fluxforge.stepping._solvers import factorise
 
 
 def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
-    """The reference step of the scheme's equation; of one that is not linear, at the `state`, or at states from 0 to 1.
+    """The reference step of the scheme's equation; if that is not linear, at the `state`, or at states from 0 to 1.
 
     Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
     """

@@ -108,9 +108,9 @@ MODES = ((1, 1), (1, 2), (2, 1))
 
 
 def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
-    """The least-squares fit of the weak form; for meshes of the unit square.
+    """K by a least-squares fit of the weak form, on meshes of the unit square.
 
-    The φ vanish with their first derivatives on the boundary, so that what a scheme does there does not enter.
+    The φ vanish with their first derivatives on the boundary, so that boundary errors of a scheme do not enter.
     """
     graph = dual(mesh)
     x, y = graph.x.T
@@ -153,7 +153,7 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
 
 
 def lattice_diffusion(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
-    """K over the equation's own on one period in the middle of the lattice; a drift, if there is one, is set apart."""
+    """K over the equation's own on one period in the middle of the lattice; a drift is left out."""
     return lattice_equation(scheme, family, parameters=parameters).K
 
 

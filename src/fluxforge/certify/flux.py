@@ -1,4 +1,4 @@
-"""The two-point flux F(u_P, u_N) of a scheme as a value, and by algebra whether it is one of its equation.
+"""The two-point flux F(u_P, u_N) of a scheme as a record, and whether its formula is a flux of the equation.
 
 F is the flux out of P along n: F(u, u) = f(u) a·n; seen from N it is −F.
 """
@@ -145,7 +145,7 @@ def domain_of(v: sp.Symbol, flux: Flux) -> Range:
 
 
 def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None = None) -> tuple[sp.Expr, Ranges]:
-    """F between cells of unit size, and the ranges of what is left: u_P, u_N, a·n and Δt.
+    """F between cells of unit size, and the ranges of its symbols: u_P, u_N, a·n and Δt.
 
     a·n is `speed` where that is given, ±1, and otherwise from −1 to 1. With `peclet`, K = 1 − |a·n|, so that the cell
     Péclet number |a·n|/(1 − |a·n|) takes every value up to that one.

@@ -28,9 +28,10 @@ TOLERANCE = 1e-12
 def measure_maximum_principle(
     scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None
 ) -> MaximumPrinciple:
-    """Every entry of ∂T'/∂T non-negative, and the boundary's share; where T' is an average, that is 1 − the row's sum.
+    """The largest step at which every entry of ∂T'/∂T and the boundary's share are non-negative.
 
-    Where it is none, what is added without T and boundary values has to be non-negative, too.
+    Where T' is an average, the boundary's share is 1 − the row's sum. Where it is none, the terms without T and
+    boundary values have to be non-negative, too. Raises NumericalError where a step is not finite.
     """
     fourier = study_step(scheme, graph, parameters)
     averages = all(_is_average(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))

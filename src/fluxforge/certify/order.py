@@ -41,7 +41,7 @@ def measure_space_order(
 ) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
-    This solution is zero on the walls and symmetric in x and y, so it cannot tell every wrong scheme: certificates use
+    This solution is zero on the walls and symmetric in x and y, so it does not reveal every error: certificates use
     `study_family`.
     """
     problem = replace(SINES, equation=scheme.equation, parameters=parameters)

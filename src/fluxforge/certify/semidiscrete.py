@@ -276,7 +276,7 @@ def rate_line(rate: Rate) -> Line:
     if rate.left:
         falls = "falls" if rate.falls else "does not fall"
         shares = " ".join(f"{share:.2e}" for share in rate.left)
-        evidence = f"another flux than the equation's two-point one; what it leaves of a smooth steady field {falls}"
+        evidence = f"a flux other than the equation's two-point one; its residual on a smooth steady field {falls}"
         evidence += f" with the size of the {rate.lattice}: {shares} of the source"
         method = "short steps from a manufactured solution, on three sizes of lattice"
     return Line("generator is the equation's", verdict_of(rate.holds), evidence, method)

@@ -229,7 +229,7 @@ Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None = None) -> Step:
-    """(T, S) ↦ F(T); of an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
+    """(T, S) ↦ F(T); for an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
 
     A linear scheme is assembled, any other is evaluated as it is written.
     """

@@ -190,7 +190,7 @@ def memorised_counterexample(problems: Mapping[str, Problem], training: Mapping[
 
 
 def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
-    """`biased_network` with B just what the training set needs: wrong as soon as a flux exceeds every one in training.
+    """`biased_network` with the smallest B that fits the training set: wrong where a flux exceeds all in training.
 
     It fits the strongest reading, faces included, and has N_sparse non-zeros, four of them idle.
     """
