@@ -12,7 +12,7 @@ from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, Decoy
 from fluxforge.pipeline import _distillation, _judgement, _problems
 
-Judged = Callable[..., dict[str, Any]]
+RunDecoy = Callable[..., dict[str, Any]]
 SMALL = {
     "first-order": {
         "network.width": 2,
@@ -27,21 +27,21 @@ SMALL = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _small() -> Iterator[None]:
-    """Fewer problems for a reading and a fit, on smaller meshes; what is judged and how stays the same."""
+    """Fewer problems for a reading and a fit, on smaller meshes; the judgement stays the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_problems, "MESHES", 4)
         patch.setattr(_problems, "CELLS", 40)
         patch.setattr(_distillation, "PROBLEMS", 6)
         patch.setattr(_judgement, "_PROBLEMS", (64, 12))
         patch.setattr(_distillation, "REFIT_PROBLEMS", 128)
-        # It is told beside the verdict and decides nothing, and takes seconds.
+        # The comparison of stencils is reported beside the verdict, decides nothing, and takes seconds.
         patch.setattr(_judgement, "_compare_stencils", lambda *_: None)
         patch.setattr(controls, "SIZES", {"quick": SMALL})
         yield
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Judged:
+def run_decoy(tmp_path: Path) -> RunDecoy:
     """The row of a decoy, with fields of its recipe changed."""
 
     def run(name: str, **changes: Any) -> dict[str, Any]:

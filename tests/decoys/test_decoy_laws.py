@@ -1,4 +1,4 @@
-"""Other exchange laws: found as themselves, or not believed; never as heat."""
+"""Other exchange laws: recovered as themselves or not accepted, and never recovered as heat."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,12 +29,12 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
-def test_a_network_that_is_the_cubic_law_is_not_recovered_as_heat(judged: Any, noise: float) -> None:
+def test_a_network_that_is_the_cubic_law_is_not_recovered_as_heat(run_decoy: Any, noise: float) -> None:
     """Data and network agree that there is a cubic term, and 1.0145 A/δ (T_N − T_P) explains 98.8 % of both.
 
     With 10 % of noise on the data, the linear formula's loss is within a hundredth of the data's own error.
     """
-    row = judged("cubic-0.15", make=cubic, changes={**CUBIC, "data.noise": noise})
+    row = run_decoy("cubic-0.15", make=cubic, changes={**CUBIC, "data.noise": noise})
     assert row["outcome"] == controls.OK, row
     assert row["verdict"] != "recovered" or row["own_law"]
     if row["verdict"] == "approximation":
@@ -48,8 +48,8 @@ def test_noise_does_not_hide_a_wrong_law(law: str | None) -> None:
     Both are within a hundredth of each other. Of the law itself the refit can only be lower.
     """
     free = set_free(stages("1.5*alpha*A/delta*(T_N - T_P)"))
-    found = Formula(free, Fitted(free.values, {}, 0.0, {}, 0.0))
-    least, error = _noisy_losses(found, spec(data_law=law, data_noise=0.1))
+    formula = Formula(free, Fitted(free.values, {}, 0.0, {}, 0.0))
+    least, error = _noisy_losses(formula, spec(data_law=law, data_noise=0.1))
     assert least == pytest.approx(error, rel=0.01)
     assert law_condition(least, exact=False, data_error=error).holds == (law is None)
 
@@ -63,8 +63,8 @@ def test_a_law_gets_one_of_the_verdicts_it_may_get(decoy: Decoy, tmp_path: Any, 
 
 
 def stages(message: str, output: str = "T + dt*S + dt*z/V") -> tuple[Stage, ...]:
-    made = Message(parse(message, message_symbols(Hop.EDGE, ())), Hop.EDGE)
-    return (Stage({"z": made}, {"T_new": Output(parse(output, output_symbols(("z",), ())))}),)
+    law = Message(parse(message, message_symbols(Hop.EDGE, ())), Hop.EDGE)
+    return (Stage({"z": law}, {"T_new": Output(parse(output, output_symbols(("z",), ())))}),)
 
 
 def spec(**changes: Any) -> recipe.Recipe:

@@ -1,4 +1,4 @@
-"""Fake and spoiled networks: none is taken for the scheme, and a gauge is no fault."""
+"""Fake and perturbed networks: none is recovered as the scheme, except one that differs by a gauge alone."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED, make_untrained,
 from fluxforge.paper.studies.controls import OK
 
 SLOW = pytest.mark.slow
-# What each has in the limit of small steps, which it is told with: a1, c1, a2, c2.
+# The constants a1, c1, a2, c2 of each in the limit of small steps, as its row reports them.
 CONSTANTS = {
     "series-0.8": (0.8, 0.8, 1.0, 1.0),
     "midpoint-rule": (0.5, 0.5, 1.0, 1.0),
@@ -29,11 +29,11 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize(
     "name", ["series-0.8", "midpoint-rule", *(pytest.param(f"midpoint-{k}", marks=SLOW) for k in ("2alpha", "5%"))]
 )
-def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(judged: Any, name: str) -> None:
-    row = judged(name)
+def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(run_decoy: Any, name: str) -> None:
+    row = run_decoy(name)
     assert row["verdict"] in NOT_BELIEVED, row
     assert row["outcome"] == OK
-    # Explained to the last digit, and with its own constants: what is wrong are those, and that is said.
+    # The step is explained exactly, with the fake's own constants: the reason has to name these.
     assert row["explained"] == pytest.approx(1.0, abs=1e-9)
     # Weights are float32 numbers.
     assert list(row["limit"].values()) == pytest.approx(CONSTANTS[name], abs=1e-6)
@@ -41,16 +41,16 @@ def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(j
     assert "by least loss" in row["reason"]
 
 
-def test_a_nonlinear_extra_is_left_unexplained_in_the_first_line(judged: Any) -> None:
-    row = judged("tanh")
+def test_a_nonlinear_extra_is_left_unexplained_in_the_first_line(run_decoy: Any) -> None:
+    row = run_decoy("tanh")
     assert row["outcome"] == OK
     assert row["verdict"] == "approximation"
     assert row["explained"] < 0.97
     assert "of the network's step unexplained" in row["reason"]
 
 
-def test_euler_has_nothing_over_two_hops(judged: Any) -> None:
-    row = judged("euler")
+def test_euler_has_nothing_over_two_hops(run_decoy: Any) -> None:
+    row = run_decoy("euler")
     assert row["outcome"] == OK
     assert row["verdict"] == "refused"
     assert row["explained"] is None
@@ -62,9 +62,9 @@ def test_euler_has_nothing_over_two_hops(judged: Any) -> None:
     [("first-order-5%", 1.05), ("cubic-network", 1.0145), pytest.param("first-order-2alpha", 2.0, marks=SLOW)],
 )
 def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
-    judged: Any, name: str, constant: float
+    run_decoy: Any, name: str, constant: float
 ) -> None:
-    row = judged(name)
+    row = run_decoy(name)
     assert row["verdict"] in NOT_BELIEVED, row
     assert row["outcome"] == OK
     if name != "first-order-2alpha":
@@ -73,8 +73,8 @@ def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
 
 
 @SLOW
-def test_a_gauge_of_the_receiver_is_seen_through(judged: Any) -> None:
-    row = judged("gauge")
+def test_a_gauge_of_the_receiver_is_seen_through(run_decoy: Any) -> None:
+    row = run_decoy("gauge")
     assert row["verdict"] == "recovered", row["reason"]
     assert row["own_law"]
     assert row["departure"] == pytest.approx(0.0, abs=1e-9)
@@ -82,8 +82,8 @@ def test_a_gauge_of_the_receiver_is_seen_through(judged: Any) -> None:
 
 
 @SLOW
-def test_a_network_without_training_is_not_believed(judged: Any) -> None:
-    row = judged("untrained", changes={"network.width": 16, "network.depth": 2})
+def test_a_network_without_training_is_not_believed(run_decoy: Any) -> None:
+    row = run_decoy("untrained", changes={"network.width": 16, "network.depth": 2})
     assert row["verdict"] in NOT_BELIEVED
     assert row["reason"]
 
