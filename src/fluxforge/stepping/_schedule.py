@@ -164,14 +164,14 @@ class Schedule(eqx.Module):
     source: Varying | State
     follow: Float[Array, " boundary"]
     conductance: Float[Array, " boundary"]
-    constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
+    constants: dict[str, Float[Array, ""]]
     host: HostParameters | None = eqx.field(static=True)
     clock: str | None = eqx.field(static=True)
     dt: Float[Array, ""]
 
     def at(self, time: Time) -> Moment:
         """The ghosts, source and parameters at one time."""
-        parameters: dict[str, Any] = {"dt": self.dt, **dict(self.constants)}
+        parameters: dict[str, Any] = {"dt": self.dt, **self.constants}
         if self.clock is not None:
             parameters[self.clock] = time
         graph, follow, conductance = self.graph, self.follow, self.conductance
@@ -231,7 +231,7 @@ def make_schedule(
         source=_source(source, graph, dtype),
         follow=put(closed.following, dtype),
         conductance=put(_conductance(closed, equation, fields), dtype),
-        constants=tuple(fields.constants.items()),
+        constants={name: put(np.asarray(value), dtype) for name, value in fields.constants.items()},
         host=HostParameters(scheme, graph, parameters, time=time, dtype=dtype)
         if varies_in_time(equation, parameters, graph.dimension)
         else None,

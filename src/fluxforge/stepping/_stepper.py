@@ -219,8 +219,9 @@ class GeneralStepper(DeviceStepper):
     """Every message is evaluated in every slot at every step, but on large meshes those without fields (`fixed`)."""
 
     scheme: Scheme = eqx.field(static=True)
-    dt: float = eqx.field(static=True)
-    constants: tuple[tuple[str, float], ...] = eqx.field(static=True)
+    # Arrays, and not static: one compilation serves all time steps and values of the parameters.
+    dt: Float[Array, ""]
+    constants: dict[str, Float[Array, ""]]
     S: State
     graph: PaddedGraph
     fixed: tuple[dict[str, State], ...]
@@ -228,7 +229,7 @@ class GeneralStepper(DeviceStepper):
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step: messages, sums, outputs, stage by stage."""
-        parameters = {"dt": self.dt, **dict(self.constants)}
+        parameters = {"dt": self.dt, **self.constants}
         rounds = (Formulas(stage, known) for stage, known in zip(self.scheme.stages, self.fixed, strict=True))
         return evaluate_stages(rounds, self.graph, T, self.S, parameters=parameters)
 
@@ -257,8 +258,8 @@ def general_stepper(
     )
     return GeneralStepper(
         scheme=scheme,
-        dt=dt,
-        constants=tuple(fields.constants.items()),
+        dt=put(np.asarray(dt), dtype),
+        constants={name: put(np.asarray(value), dtype) for name, value in fields.constants.items()},
         dtype=dtype,
         S=put(source, dtype),
         graph=padded,
