@@ -131,7 +131,7 @@ def errors_figure(result: Convergence) -> Figure:
     largest = max(row.wanted for row in result.rows)
     known = set().union(*(mesh.limits for mesh in result.meshes))
     for k, name in enumerate(result.schemes):
-        # A network may not reach the largest mesh: then its own largest stands for it.
+        # A network may not be measured on the largest mesh: its own largest is shown.
         own = [row for row in result.rows if row.scheme == name]
         reached = max(row.wanted for row in own)
         last = [row for row in own if row.wanted == reached]
@@ -202,7 +202,7 @@ FLOOR = 1e-2
 
 def memory_figure(result: Memory) -> Figure:
     """Measured beside counted megabytes over cells, and the bytes per cell of each scheme."""
-    figure, (measured, counted, each) = panels(3)
+    figure, (measured, counted, bars) = panels(3)
     names = list(result.bytes_per_cell)
     for k, name in enumerate(names):
         for at, fraction in enumerate(result.fractions):
@@ -217,7 +217,7 @@ def memory_figure(result: Memory) -> Figure:
     high = max(panel.get_ylim()[1] for panel in (measured, counted))
     for panel in (measured, counted):
         panel.set_ylim(low, high)
-    _draw_bars(each, result.bytes_per_cell)
+    _draw_bars(bars, result.bytes_per_cell)
     handles, labels = measured.get_legend_handles_labels()
     steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result.fractions[:2])
     figure.suptitle(f"memory beside the mesh and JAX (filled: {steps})", fontsize=10)
@@ -239,14 +239,14 @@ def _draw_curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, lab
     )
 
 
-def _draw_bars(panel: Axes, found: Mapping[str, BytesPerCell]) -> None:
-    names = list(found)
+def _draw_bars(panel: Axes, fits: Mapping[str, BytesPerCell]) -> None:
+    names = list(fits)
     place = np.arange(len(names))
     for shift, key, colour, label in (
         (-0.2, "stepping", "#0072B2", "measured while stepping"),
         (0.2, "counted", "#E69F00", "counted"),
     ):
-        values = [max(getattr(found[name], key) or 0.0, 1.0) for name in names]
+        values = [max(getattr(fits[name], key) or 0.0, 1.0) for name in names]
         panel.barh(place + shift, values, height=0.38, color=colour, label=label)
         for at, value in zip(place, values, strict=True):
             panel.annotate(f" {value:.0f}", (value, at + shift), va="center", fontsize=7)

@@ -149,12 +149,12 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
             tell(f"mesh of {cells} cells", k, len(config.sizes))
             generate_irregular(cells, SEED)
         tasks = [*bare.values(), *wanted.values()]
-        found = measure_tasks(tasks, Footprint, held, measure=measure_footprint, tell=tell, workers=config.workers)
+        footprints = measure_tasks(tasks, Footprint, held, measure=measure_footprint, tell=tell, workers=config.workers)
         counted = {(name, cells): _count_once(name, cells, held) for cells in config.sizes for name in config.subjects}
-    baseline = dict(zip(bare, found, strict=False))
+    baseline = dict(zip(bare, footprints, strict=False))
     rows = [
         _make_row(where, one, baseline=baseline[where[1]], counted=counted[where[:2]])
-        for where, one in zip(wanted, found[len(bare) :], strict=True)
+        for where, one in zip(wanted, footprints[len(bare) :], strict=True)
     ]
     return Result(
         experiment=NAME,
@@ -194,10 +194,10 @@ def _count_once(name: str, cells: int, held: Measurements) -> float:
     subject = SUBJECTS[name]
     task = Task(task="counted", cells=cells, seed=SEED, scheme=subject.scheme, solver=subject.solver)
     scheme = BUILT_IN[subject.scheme or ""]
-    found = held.measure_once(
+    counted = held.measure_once(
         task.title, task, Counted, lambda: Counted(count_bytes(scheme, make_graph(cells, SEED), subject.solver))
     )
-    return found.bytes
+    return counted.bytes
 
 
 def _make_row(where: tuple[str, int, float], one: Footprint, *, baseline: Footprint, counted: float) -> Row:
@@ -224,7 +224,7 @@ def measure_footprint(task: Task) -> Footprint:
     dt = task.fourier * fourier_step(graph)
     solver: Solver = task.solver or "auto"
     step = make_stepper(BUILT_IN[task.scheme], graph, dt, source=np.ones(graph.cells), solver=solver)
-    # Compiled before it is watched: a compiler's memory is no scheme's.
+    # The first step compiles; the compiler's memory is not the scheme's.
     after = jax.block_until_ready(step.repeat(step.enter(T), 1))
     whole = read_peak()
     forget_peak()
