@@ -327,8 +327,8 @@ def _judge_table(rows: Sequence[CarryRow], by_run: bool) -> tuple[list[bool], st
     cells = [row.cells for row in rows]
     where = f"unseen meshes of {min(cells):,} to {max(cells):,} cells"
     if by_run:
-        blew = [row.blew_up for row in rows]
-        return [not each for each in blew], f"1,000 steps blow up in {sum(blew)} of {len(blew)} on {where}"
+        blow_ups = [row.blew_up for row in rows]
+        return [not each for each in blow_ups], f"1,000 steps blow up in {sum(blow_ups)} of {len(blow_ups)} on {where}"
     ratios = [None if row.network is None or not row.midpoint else row.network / row.midpoint for row in rows]
     smaller = [each is not None and each < 1.0 for each in ratios]
     return smaller, f"error of one step over the midpoint rule's on {where}: {_describe(ratios)}"

@@ -98,9 +98,9 @@ def plateau_figure(result: Consistency) -> Figure:
         for k, name in enumerate(names):
             steady = family.steady[name]
             panel.loglog(family.h, steady.errors, **_choose_style(name))
-            said = "no order" if steady.order is None else f"order {steady.order:.2f}"
+            order_text = "no order" if steady.order is None else f"order {steady.order:.2f}"
             place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "fontsize": 10}
-            panel.text(0.97, 0.15 - 0.1 * k, said, color=STYLES[name][0], **place)
+            panel.text(0.97, 0.15 - 0.1 * k, order_text, color=STYLES[name][0], **place)
         _draw_slope(panel, family)
         panel.set(xlabel="h = 1/√cells", ylabel="relative L2 error")
         _label_panel(panel, title, family)

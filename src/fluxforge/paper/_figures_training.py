@@ -81,8 +81,8 @@ def _count_outside(panel: Axes) -> None:
     marks = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "None"] or [[]])
     outside = int(((marks < low) | (marks > high)).sum())
     if outside:
-        said = f"{outside} of {len(marks)} marks lie outside"
-        panel.text(0.98, 0.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
+        note = f"{outside} of {len(marks)} marks lie outside"
+        panel.text(0.98, 0.02, note, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
 
 
 def residuals_figure(result: HigherOrder) -> Figure:
@@ -205,10 +205,10 @@ def rates_table(result: Rates) -> Table:
 
 def _format_tally(name: str, tally: Tally) -> tuple[str, ...]:
     explained = tally.medians.get("explained")
-    told = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
+    explained_text = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
     counts = (str(tally.verdicts.get(verdict, 0)) for verdict in OUTCOMES)
     seconds = "—" if tally.seconds is None else f"{tally.seconds.median:.0f}"
-    return (name, tally.expected, *counts, f"{tally.rate.reached} of {tally.rate.of}", told, seconds)
+    return (name, tally.expected, *counts, f"{tally.rate.reached} of {tally.rate.of}", explained_text, seconds)
 
 
 COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", "outcome", "seconds")
@@ -223,6 +223,6 @@ def controls_table(result: Controls) -> Table:
 
 def _format_control(row: ControlRow) -> tuple[str, ...]:
     explained = "—" if row.explained is None else f"{row.explained:.2%}"
-    told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
-    allowed, formula = " or ".join(row.allowed), round_decimals(told, 4) if told else "—"
+    formulas = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
+    allowed, formula = " or ".join(row.allowed), round_decimals(formulas, 4) if formulas else "—"
     return (row.name, row.what, row.verdict, explained, formula, allowed, row.outcome, f"{row.seconds:.0f}")

@@ -20,7 +20,7 @@ CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
 
 
 def bare(kind: type, **fields: Any) -> Any:
-    """A record with some of its fields, which is all that is read here."""
+    """A record with some of its fields; the study reads no others."""
     made = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(made, name, value)
@@ -29,7 +29,7 @@ def bare(kind: type, **fields: Any) -> Any:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Explanations that take no time: heat is refused, everything else an approximation. Which recipes were asked."""
+    """The recipes that were judged, by a judge that takes no time: heat is refused, all else is an approximation."""
     made: list[str] = []
 
     def judge(_: Any, spec: recipe.Recipe, *__: Any) -> Judged:

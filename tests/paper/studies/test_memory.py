@@ -1,4 +1,4 @@
-"""The memory study: what is read from the system is what is held, and verdicts follow the numbers."""
+"""The memory study: the system reports the memory that is allocated, and verdicts follow the numbers."""
 
 import copy
 import json
@@ -71,15 +71,15 @@ def test_a_peak_is_forgotten_and_seen_again() -> None:
 
 def test_a_process_measures_itself() -> None:
     task = Task(task="memory", cells=40, seed=1, fourier=0.5, scheme="crank-nicolson", solver="direct")
-    found = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
-    assert found.cells == make_graph(40, 1).cells
-    assert found.whole > 1e8
-    assert found.stepping > 1e8
+    footprint = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
+    assert footprint.cells == make_graph(40, 1).cells
+    assert footprint.whole > 1e8
+    assert footprint.stepping > 1e8
 
 
 def test_without_a_scheme_only_the_mesh_is_measured() -> None:
-    found = measure_footprint(Task(task="memory", cells=40, seed=1, scheme=None))
-    assert found.whole <= found.stepping
+    footprint = measure_footprint(Task(task="memory", cells=40, seed=1, scheme=None))
+    assert footprint.whole <= footprint.stepping
 
 
 def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str, Any]) -> None:
@@ -95,8 +95,8 @@ def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(
     result: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_tasks, "run_children", partial(_pretend, forgets=False))
-    found = run_document(memory, CONFIG, tmp_path)["bytes_per_cell"]
-    assert found["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
+    bytes_per_cell = run_document(memory, CONFIG, tmp_path)["bytes_per_cell"]
+    assert bytes_per_cell["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
 
 
 def test_counted_bytes_are_those_of_the_arrays() -> None:

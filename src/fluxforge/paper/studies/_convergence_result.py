@@ -289,9 +289,9 @@ def _describe_network_errors(result: Result) -> Iterator[str]:
     """Errors in space of each network, from the coarsest mesh to the finest, in words."""
     for name in _find_networks(result):
         rows = [row for row in result.space if row.scheme == name]
-        told = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
+        errors = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
         if rows:
-            yield f"{name}: error {', '.join(told)} on {rows[0].cells} to {rows[-1].cells} cells"
+            yield f"{name}: error {', '.join(errors)} on {rows[0].cells} to {rows[-1].cells} cells"
 
 
 def _compute_residual_ratios(result: Result, name: str) -> dict[str, tuple[float, float]]:

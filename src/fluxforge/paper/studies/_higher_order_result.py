@@ -161,13 +161,13 @@ def _judge_source(result: Result) -> Claim:
     rows = [row.constants for row in result.direct["θ = 1"].rows]
     beside = [row["a1"] for row in rows if abs(row.get("c1", 0.0) - 0.5) <= 0.1]
     span = f"{min(beside):.2f} to {max(beside):.2f}" if len(beside) > 1 else "".join(f"{one:.2f}" for one in beside)
-    said = f"; where c1 is within 0.1 of ½ it is {span}" if beside else ""
+    note = f"; where c1 is within 0.1 of ½ it is {span}" if beside else ""
     return Claim(
         "higher-order-source",
         "The half step adds Δt S.",
         to_verdict(all(whole), any(whole)),
         f"small-step limit of the coefficient of Δt S in the half step: {limits['θ = 1']:.4f} with the loss as printed "
-        f"(θ = 1){said}; {limits['θ = ½']:.4f} at θ = ½.",
+        f"(θ = 1){note}; {limits['θ = ½']:.4f} at θ = ½.",
     )
 
 
@@ -195,12 +195,12 @@ def _judge_two_hop_found(result: Result) -> Claim:
     printed = result.direct.get("θ = 1")
     outright = printed is not None and _is_second_order(printed)
     values = _list_constants(discovery.constants, discovery.constants_uncertainty, "abcde")
-    said = "recovered" if discovery.recovered else "not recovered"
+    outcome = "recovered" if discovery.recovered else "not recovered"
     claim = Claim(
         "higher-order-two-hop-found",
         "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
         to_verdict(outright, in_part=True),
-        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {said} "
+        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {outcome} "
         f"({values or 'no formula'}), e and b being the factors of Δt w_PN w_NQ/V_N and of its source.",
         "" if outright else OTHER_LOSS,
     )
@@ -231,7 +231,7 @@ def _judge_operator(result: Result) -> Claim:
     """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
     K = result.printed_diffusivity["squares"][0][0]
     twice = find_rate(result.rates, "two-hop", "two-hop term is the flux twice")
-    counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
+    note = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
     law = _find_far_law(result)
     learned = "" if law is None else f" One seed's powers: {_format_powers(law)}."
     claim = Claim(
@@ -239,7 +239,7 @@ def _judge_operator(result: Result) -> Claim:
         "The learned term can be interpreted as a novel discrete operator.",
         "holds",
         "It is not if the two-hop term is the two-point flux applied twice, A_PN/δ_PN A_NQ/δ_NQ/(V_P V_N): that is the "
-        f"second power of a known operator.{counted} The term as printed makes the diffusivity {K:.3f} α on squares."
+        f"second power of a known operator.{note} The term as printed makes the diffusivity {K:.3f} α on squares."
         f"{learned}",
     )
     return weigh(claim, find_rate(result.rates, "two-hop", "two-hop term is something else"))

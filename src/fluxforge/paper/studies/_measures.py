@@ -214,8 +214,10 @@ def measure_step_residuals(
     for fraction in fractions:
         dt = fraction * fourier
         new = jnp.asarray(make_stepper(subject, graph, dt, source=S)(T))
-        posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
-        half, one = (float(mean_defect(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
+        step_problem = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
+        half, one = (
+            float(mean_defect(theta_residual(theta)(step_problem, new), step_problem, "l1")) for theta in (0.5, 1.0)
+        )
         rows.append((_finite(half / scale), _finite(one / scale)))
     return rows
 

@@ -132,21 +132,21 @@ PROBLEMS = 48
 def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int = 24, cells: int = 150) -> Problem:
     """Problems drawn as in training, on other meshes, with steps in this range."""
     assert isinstance(spec.data, recipe.Meshes)
-    wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
+    evaluation = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
     with jax.enable_x64(True):
         data = recipe.Meshes(fourier=(1.0, 1.0), fields=spec.data.fields)
-        first = _draw_at_fourier(wanted, spec.seed, hops_of(spec.network), (data, model_of(spec), PROBLEMS))
+        first = _draw_at_fourier(evaluation, spec.seed, hops_of(spec.network), (data, model_of(spec), PROBLEMS))
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return scale_step(first, steps)
 
 
 @lru_cache(maxsize=2)
 def _draw_at_fourier(
-    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[recipe.Meshes, Model, int]
+    evaluation: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[recipe.Meshes, Model, int]
 ) -> Problem:
     """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
     data, model, count = drawn
-    around = unseen_meshes(wanted, seed, hops=hops)
+    around = unseen_meshes(evaluation, seed, hops=hops)
     draw = jax.jit(lambda key: EnsembleSource(around, data, model).batch(key, count))
     problems: Problem = draw(jax.random.fold_in(jax.random.key(seed), 2**26))
     return problems

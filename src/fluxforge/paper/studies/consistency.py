@@ -238,16 +238,16 @@ def _measure_implicit(name: str) -> Implicit:
     assert stability.factor is not None
     assert stability.dt_max is not None
     (z,) = stability.factor.free_symbols
-    grown = [abs(stability.factor.subs(z, -sp.Rational(str(step)))) for step in STEPS]
-    felt = abs(operator(scheme, graph, dt=graph.V.min()).N).sum() / (graph.V.min() * graph.cells)
+    factors = [abs(stability.factor.subs(z, -sp.Rational(str(step)))) for step in STEPS]
+    share = abs(operator(scheme, graph, dt=graph.V.min()).N).sum() / (graph.V.min() * graph.cells)
     longest = stability.dt_max
     return Implicit(
         factor=str(stability.factor),
         stable="at every step" if math.isinf(longest) else "at short steps" if longest else "at no step",
         steps=list(STEPS),
-        growth=[float(value) for value in grown],
+        growth=[float(value) for value in factors],
         diffusivity=_make_tensor(lattice_diffusion(scheme, "squares")),
-        source=float(felt),
+        source=float(share),
     )
 
 
@@ -264,9 +264,9 @@ def _judge_first_order(result: Result) -> Claim:
     first = {name: order is not None and abs(order - 1.0) <= SPACE_TOLERANCE for name, order in orders.items()}
     parts = [f"{name} {_describe_convergence(family)}" for name, family in result.families.items()]
     count = sum(first.values())
-    counted = f"{count} of {len(first)} families have order 1" if count else "no family has order 1"
+    summary = f"{count} of {len(first)} families have order 1" if count else "no family has order 1"
     evidence = (
-        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {counted}. Relative L2 error of steady "
+        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {summary}. Relative L2 error of steady "
         f"states on the finest meshes: {'; '.join(parts)}"
     )
     text = "This update rule corresponds to a first-order accurate FV discretizations in both time and space"
@@ -280,13 +280,13 @@ def _describe_convergence(family: Family) -> str:
     rates = ", ".join("none" if rate is None else f"{rate:.2f}" for rate in plain.rates)
     where = f"{plain.errors[-1]:.2g} on {family.cells[-1]:,} cells"
     if plain.order is not None:
-        said = f"order {plain.order:.2f} ({where})"
+        order_text = f"order {plain.order:.2f} ({where})"
     elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU:
-        said = f"stays at {where} (rates {rates})"
+        order_text = f"stays at {where} (rates {rates})"
     else:
-        said = f"no order to be quoted, {where} (rates {rates})"
+        order_text = f"no order to be quoted, {where} (rates {rates})"
     other = "none" if corrected.order is None else f"{corrected.order:.2f}"
-    return f"{said}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
+    return f"{order_text}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
 
 
 def _judge_two_hop(result: Result) -> Claim:
@@ -325,7 +325,7 @@ def _judge_crank_nicolson(result: Result) -> Claim:
     """Holds if it diffuses with α, stably at every step, and adds a source; without the source under a condition."""
     printed, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
     diffuses = printed.diffusivity.off <= CONSISTENT and printed.stable == "at every step"
-    felt = abs(printed.source - right.source) <= CONSISTENT
+    has_source = abs(printed.source - right.source) <= CONSISTENT
     growth = ", ".join(f"{value:.3g} at {step:g}" for step, value in zip(printed.steps, printed.growth, strict=True))
     evidence = (
         f"R(z) = {printed.factor}, where Crank–Nicolson has {right.factor}; stable {printed.stable}: a mode of "
@@ -334,4 +334,4 @@ def _judge_crank_nicolson(result: Result) -> Claim:
         f"of a source it feels {printed.source:.0%}"
     )
     text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"
-    return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and felt, diffuses), evidence)
+    return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and has_source, diffuses), evidence)

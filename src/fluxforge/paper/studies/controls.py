@@ -215,10 +215,10 @@ def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float |
     message, rest = (each.subs(at) for each in parts)
     stage = semi_discrete(equation)
     law = exchange_law(spec.data, equation)
-    wanted = (stage.messages["z"].expression if law is None else law).subs(at)
+    target = (stage.messages["z"].expression if law is None else law).subs(at)
     alone = symbol("T") + symbol("dt") * stage.outputs["rate"].expression.subs(symbol("z"), 0)
-    size = max(map(abs, _collect_coefficients(wanted).values()))
-    off = {**_collect_coefficients(message - wanted), **_collect_coefficients(rest - alone.subs(at))}
+    size = max(map(abs, _collect_coefficients(target).values()))
+    off = {**_collect_coefficients(message - target), **_collect_coefficients(rest - alone.subs(at))}
     return max((abs(each) for each in off.values()), default=0.0) / size
 
 

@@ -112,8 +112,8 @@ def _lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
 
 
 def _name_folder(variant: str) -> str:
-    kept = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
-    return kept.replace(" ", "-")
+    plain = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
+    return plain.replace(" ", "-")
 
 
 def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:

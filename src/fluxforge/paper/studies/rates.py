@@ -108,11 +108,11 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes such a run folder, so that the seeds can be run
     by other processes beforehand, on cores of their own.
     """
-    wanted = [(name, k) for name in config.recipes for k in range(config.networks)]
+    runs = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
-    for done, (name, k) in enumerate(wanted):
+    for done, (name, k) in enumerate(runs):
         spec = _spec(config, name, k)
-        tell(f"{name}, seed {spec.seed}", done, len(wanted))
+        tell(f"{name}, seed {spec.seed}", done, len(runs))
         run_of_seed = folder / f"{spec.name}-{spec.seed}"
         discovery = discover_in(spec, run_of_seed, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
         rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, run_of_seed, warn)))
@@ -202,8 +202,8 @@ def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
 
 def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
     """Statements about the seeds of a recipe, and of which seeds each is true."""
-    called, wanted = WANTED.get(name, ("expected scheme", {}))
-    statements = {called: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
+    scheme, wanted = WANTED.get(name, ("expected scheme", {}))
+    statements = {scheme: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
     residuals = [row.residual for row in rows if row.residual is not None]
     if len(residuals) == len(rows):
         statements["lower residual than Euler"] = [each.network <= LOWER * each.euler for each in residuals]
@@ -266,14 +266,14 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _judge_recipe(name: str, seeds: Tally) -> Claim:
-    text, called = TEXTS[name]
+    text, scheme = TEXTS[name]
     conditions = _list_conditions(seeds)
     counts = ", ".join(f"{key} {count}" for key, count in seeds.verdicts.items())
     medians = ", ".join(
         f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in seeds.medians.items()
     )
-    rate = seeds.rates[called]
-    evidence = f"Recipe {name}: {counts}; it is the {called} in {rate.text}"
+    rate = seeds.rates[scheme]
+    evidence = f"Recipe {name}: {counts}; it is the {scheme} in {rate.text}"
     evidence += f"; medians and quartiles: {medians}." if medians else "."
     return weigh(
         Claim(f"rates-{name}", text, to_verdict(not conditions, in_part=True), evidence, ", ".join(conditions)), rate

@@ -106,8 +106,8 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     with jax.enable_x64(True):
         pair = describe_two_cells()
     tell("meshes", 1, 3)
-    wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
-    generated = meshes(wanted, SEED)
+    spec = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
+    generated = meshes(spec, SEED)
     engine = _find_engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
     result = Result(
@@ -196,8 +196,8 @@ CELLS = ((0, 1, 2), (1, 0, 3))
 def describe_two_cells() -> TwoCells:
     """The mesh and its dual graph, what every training graph measures, and the first of them with its answer."""
     spec = recipe.load(RECIPE)
-    drawn = source(spec, dtype="float64")
-    assert isinstance(drawn, FixedSource)
+    training = source(spec, dtype="float64")
+    assert isinstance(training, FixedSource)
     graph = dual(Mesh(EQUILATERAL, np.array(CELLS), origin="two cells"), Neumann())
     return TwoCells(
         points=_round(EQUILATERAL),
@@ -207,8 +207,8 @@ def describe_two_cells() -> TwoCells:
         A=float(graph.A[0]),
         delta=float(graph.delta[0]),
         ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
-        training=_describe_training(drawn.problems),
-        example=_describe_example(drawn.problems),
+        training=_describe_training(training.problems),
+        example=_describe_example(training.problems),
     )
 
 

@@ -75,8 +75,8 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     """Measure what the appendix claims: takes seconds, apart from the training of two groups of networks."""
     with jax.enable_x64(True):
         tell("meshes", 0, 5)
-        wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
-        unseen = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
+        spec = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
+        unseen = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(spec, 7))}
         problems = _join_problems(bounds.roomy_problems(unseen, jax.random.key(3), count=2, dt=DT))
         training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
