@@ -9,7 +9,7 @@ from fluxforge import recipe
 from fluxforge.distil import Fitted, set_free
 from fluxforge.expression import parse
 from fluxforge.paper.studies import controls
-from fluxforge.paper.studies._decoys import FOUND, LAWS, Decoy, build_first_order
+from fluxforge.paper.studies._decoys import LAWS, RECOVERED, Decoy, build_first_order
 from fluxforge.paper.studies.controls import is_law, measure_departure
 from fluxforge.pipeline import Formula
 from fluxforge.pipeline._formula import law_condition
@@ -24,8 +24,8 @@ def cubic(spec: recipe.Recipe, _: Any) -> Any:
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len([each for each in LAWS if each.allowed != FOUND]) >= 12
-    assert {each.name for each in LAWS if each.allowed == FOUND} == {"heat", "alpha-1.04", "noise-1"}
+    assert len([each for each in LAWS if each.allowed != RECOVERED]) >= 12
+    assert {each.name for each in LAWS if each.allowed == RECOVERED} == {"heat", "alpha-1.04", "noise-1"}
 
 
 @pytest.mark.parametrize("noise", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])

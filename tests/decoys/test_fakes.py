@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluxforge import recipe
-from fluxforge.paper.studies._decoys import FAKES, NOT_BELIEVED, make_untrained, perturb_weights
+from fluxforge.paper.studies._decoys import FAKES, NOT_RECOVERED, make_untrained, perturb_weights
 from fluxforge.paper.studies.controls import OK
 
 SLOW = pytest.mark.slow
@@ -23,7 +23,7 @@ CONSTANTS = {
 
 def test_there_are_enough_of_them() -> None:
     assert len(FAKES) >= 8
-    assert sum(each.allowed == NOT_BELIEVED for each in FAKES) >= 8
+    assert sum(each.allowed == NOT_RECOVERED for each in FAKES) >= 8
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_there_are_enough_of_them() -> None:
 )
 def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(run_decoy: Any, name: str) -> None:
     row = run_decoy(name)
-    assert row["verdict"] in NOT_BELIEVED, row
+    assert row["verdict"] in NOT_RECOVERED, row
     assert row["outcome"] == OK
     # The step is explained exactly, with the fake's own constants: the reason has to name these.
     assert row["explained"] == pytest.approx(1.0, abs=1e-9)
@@ -65,7 +65,7 @@ def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
     run_decoy: Any, name: str, constant: float
 ) -> None:
     row = run_decoy(name)
-    assert row["verdict"] in NOT_BELIEVED, row
+    assert row["verdict"] in NOT_RECOVERED, row
     assert row["outcome"] == OK
     if name != "first-order-2alpha":
         assert row["limit"] == pytest.approx({"c1": constant}, abs=5e-3)
@@ -84,7 +84,7 @@ def test_a_gauge_of_the_receiver_is_seen_through(run_decoy: Any) -> None:
 @SLOW
 def test_a_network_without_training_is_not_believed(run_decoy: Any) -> None:
     row = run_decoy("untrained", changes={"network.width": 16, "network.depth": 2})
-    assert row["verdict"] in NOT_BELIEVED
+    assert row["verdict"] in NOT_RECOVERED
     assert row["reason"]
 
 

@@ -1,4 +1,4 @@
-"""Sentences on extrapolation, judged of both kinds of network: verdicts follow the kept numbers, whatever they are."""
+"""Sentences on extrapolation, judged by both kinds of networks: verdicts follow the kept numbers."""
 
 import copy
 import csv
@@ -22,7 +22,7 @@ CARRY = json.loads((RESULTS / "carry.json").read_text(encoding="utf-8"))
 Document = dict[str, Any]
 
 
-def judged(folder: Path, carry: Document | None = CARRY, convergence: Document | None = CONVERGENCE) -> Any:
+def judge_kinds(folder: Path, carry: Document | None = CARRY, convergence: Document | None = CONVERGENCE) -> Any:
     """By sentence, the verdicts of the paper's networks and of that in the form of a flux, read from a folder."""
     if carry is not None:
         (folder / "carry.json").write_text(json.dumps(carry), encoding="utf-8")
@@ -32,9 +32,9 @@ def judged(folder: Path, carry: Document | None = CARRY, convergence: Document |
 
 
 def test_the_kept_networks_of_the_paper_contradict_them_and_that_in_the_form_of_a_flux_holds_them(tmp_path: Path):
-    found = judged(tmp_path)
-    assert set(found) == {EXTRAPOLATES, ACCURATE, "conclusion-sparsity"}
-    assert set(found.values()) == {("contradicted", "held")}
+    verdicts = judge_kinds(tmp_path)
+    assert set(verdicts) == {EXTRAPOLATES, ACCURATE, "conclusion-sparsity"}
+    assert set(verdicts.values()) == {("contradicted", "held")}
 
 
 def test_the_evidence_has_the_numbers_of_the_files():
@@ -51,13 +51,13 @@ def test_the_evidence_has_the_numbers_of_the_files():
 
 
 def first_place(document: Document) -> Document:
-    found: Document = next(row for row in document["convergence"]["rows"] if row["fourier"] <= 0.5)
-    return found
+    row: Document = next(row for row in document["convergence"]["rows"] if row["fourier"] <= 0.5)
+    return row
 
 
 def two_stages(document: Document) -> Document:
-    found: Document = document["runs"]["carry, two stages"]["carry"][-1]
-    return found
+    row: Document = document["runs"]["carry, two stages"]["carry"][-1]
+    return row
 
 
 SPOILED: dict[str, tuple[Callable[[Document], None], str]] = {
@@ -84,9 +84,9 @@ def test_a_spoiled_number_changes_the_verdict_of_its_sentence_alone(tmp_path: Pa
     spoil, sentence = SPOILED[name]
     document = copy.deepcopy(CARRY)
     spoil(document)
-    found = judged(tmp_path, document)
-    assert found[sentence] == ("contradicted", "contradicted")
-    assert found[ACCURATE if sentence == EXTRAPOLATES else EXTRAPOLATES] == ("contradicted", "held")
+    verdicts = judge_kinds(tmp_path, document)
+    assert verdicts[sentence] == ("contradicted", "contradicted")
+    assert verdicts[ACCURATE if sentence == EXTRAPOLATES else EXTRAPOLATES] == ("contradicted", "held")
 
 
 def test_networks_of_the_paper_that_did_better_would_hold_them(tmp_path: Path):
@@ -97,8 +97,8 @@ def test_networks_of_the_paper_that_did_better_would_hold_them(tmp_path: Path):
             peer = euler[row["wanted"], row["fourier"]]
             row["error"] = None if peer["error"] is None else 0.5 * peer["error"]
             row["residual_half"] = 0.5 * peer["residual_half"]
-    assert judged(tmp_path, CARRY, better)[EXTRAPOLATES] == ("held", "held")
-    assert judged(tmp_path, CARRY, better)[ACCURATE] == ("held", "held")
+    assert judge_kinds(tmp_path, CARRY, better)[EXTRAPOLATES] == ("held", "held")
+    assert judge_kinds(tmp_path, CARRY, better)[ACCURATE] == ("held", "held")
 
 
 def test_a_network_of_the_other_kind_in_the_study_itself_is_judged_there(tmp_path: Path):
@@ -108,20 +108,20 @@ def test_a_network_of_the_other_kind_in_the_study_itself_is_judged_there(tmp_pat
     study["rows"] += [row | {"scheme": "network-carry"} for row in twins]
     only_table = copy.deepcopy(CARRY)
     only_table["convergence"]["rows"] = []
-    assert set(judged(tmp_path, only_table, study).values()) == {("contradicted", "contradicted")}
+    assert set(judge_kinds(tmp_path, only_table, study).values()) == {("contradicted", "contradicted")}
 
 
 def test_what_is_not_there_is_not_judged(tmp_path: Path):
-    assert set(judged(tmp_path, None).values()) == {("contradicted", "not run here")}
-    assert set(judged(tmp_path, CARRY, None).values()) == {("not run here", "held")}
+    assert set(judge_kinds(tmp_path, None).values()) == {("contradicted", "not run here")}
+    assert set(judge_kinds(tmp_path, CARRY, None).values()) == {("not run here", "held")}
     without = copy.deepcopy(CARRY)
     del without["runs"]["carry, two stages"]
-    assert set(judged(tmp_path, without).values()) == {("contradicted", "not run here")}
+    assert set(judge_kinds(tmp_path, without).values()) == {("contradicted", "not run here")}
 
 
 def test_a_kept_file_that_is_something_else_is_named(tmp_path: Path):
     with pytest.raises(DocumentError, match=r"carry\.json"):
-        judged(tmp_path, {name: each for name, each in CARRY.items() if name != "runs"})
+        judge_kinds(tmp_path, {name: each for name, each in CARRY.items() if name != "runs"})
 
 
 @pytest.mark.usefixtures("toys")

@@ -12,16 +12,16 @@ from toy_paper import SENTENCES
 
 
 def documents(first="holds", second="holds under a condition"):
-    found = {"first": first, "second": second}
+    verdicts = {"first": first, "second": second}
     return {
         name: {"claims": [{"name": f"{name} counts", "verdict": verdict, "evidence": f"{name}: {verdict}"}]}
-        for name, verdict in found.items()
+        for name, verdict in verdicts.items()
         if verdict is not None
     }
 
 
-def verdict(name, **found):
-    return next(row for row in judge_claims(documents(**found), SENTENCES) if row.claim == name).verdict
+def verdict(name, **verdicts):
+    return next(row for row in judge_claims(documents(**verdicts), SENTENCES) if row.claim == name).verdict
 
 
 @pytest.mark.usefixtures("toys")
@@ -70,19 +70,19 @@ def test_a_row_says_where_its_numbers_are():
 
 @pytest.mark.usefixtures("toys")
 def test_a_verdict_begins_with_the_conditions_of_its_checks():
-    found = documents("holds under a condition", "holds under a condition")
-    found["first"]["claims"][0]["condition"] = "with other formulas than printed"
-    rows = {row.claim: row for row in judge_claims(found, SENTENCES)}
+    parts = documents("holds under a condition", "holds under a condition")
+    parts["first"]["claims"][0]["condition"] = "with other formulas than printed"
+    rows = {row.claim: row for row in judge_claims(parts, SENTENCES)}
     assert rows["one"].condition == rows["both"].condition == "with other formulas than printed"
-    found["first"]["claims"][0]["verdict"] = "holds"
-    assert judge_claims(found, SENTENCES)[0].condition == ""
+    parts["first"]["claims"][0]["verdict"] = "holds"
+    assert judge_claims(parts, SENTENCES)[0].condition == ""
 
 
 @pytest.mark.usefixtures("toys")
 def test_an_older_result_that_does_not_judge_a_sentence_is_told():
-    found = documents()
-    found["first"]["claims"] = []
-    row = judge_claims(found, SENTENCES)[0]
+    parts = documents()
+    parts["first"]["claims"] = []
+    row = judge_claims(parts, SENTENCES)[0]
     assert row.verdict == "not run here"
     assert "fluxforge reproduce first --again" in row.evidence
 

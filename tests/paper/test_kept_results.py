@@ -1,4 +1,4 @@
-"""The results that are kept: every claim of the paper is judged by them, and as the code judges today."""
+"""The kept results judge every claim of the paper, with the verdicts that the present code computes from them."""
 
 import json
 from pathlib import Path
@@ -16,9 +16,9 @@ OPEN = tuple(name for name in ("rates", "controls") if not (RESULTS / f"{name}.j
 
 
 def test_no_claim_of_the_paper_is_left_unjudged():
-    found = read_documents(RESULTS)
-    assert [*found, *OPEN] == sorted(PARTS, key=lambda name: (name in OPEN, list(PARTS).index(name)))
-    unjudged = [row for row in judge_claims(found) if row.verdict == "not run here"]
+    documents = read_documents(RESULTS)
+    assert [*documents, *OPEN] == sorted(PARTS, key=lambda name: (name in OPEN, list(PARTS).index(name)))
+    unjudged = [row for row in judge_claims(documents) if row.verdict == "not run here"]
     assert all(set(row.parts) & set(OPEN) for row in unjudged)
 
 

@@ -29,7 +29,7 @@ KEPT = {
 }
 
 
-def changed(path: str, value: Any, base: dict[str, Any] = KEPT) -> dict[str, Any]:
+def set_value(path: str, value: Any, base: dict[str, Any] = KEPT) -> dict[str, Any]:
     """A copy of the documents with another value at a place."""
     fresh = copy.deepcopy(base)
     at: Any = fresh
@@ -40,15 +40,15 @@ def changed(path: str, value: Any, base: dict[str, Any] = KEPT) -> dict[str, Any
     return fresh
 
 
-def moved(fresh: dict[str, Any], kept: dict[str, Any] = KEPT) -> dict[str, tuple[str, float, float | None]]:
+def find_moved(fresh: dict[str, Any], kept: dict[str, Any] = KEPT) -> dict[str, tuple[str, float, float | None]]:
     (part,) = compare(fresh, kept).parts
     return {each.where: (each.kind, each.kept, each.fresh) for each in part.moved}
 
 
 def test_the_same_results_have_not_moved_and_are_counted_by_kind() -> None:
-    found = compare(copy.deepcopy(KEPT), KEPT)
-    assert found.verdicts == found.unjudged == ()
-    (part,) = found.parts
+    comparison = compare(copy.deepcopy(KEPT), KEPT)
+    assert comparison.verdicts == comparison.unjudged == ()
+    (part,) = comparison.parts
     assert part.moved == ()
     assert part.counts == {
         Kind.EXACT: 4,
@@ -62,53 +62,53 @@ def test_the_same_results_have_not_moved_and_are_counted_by_kind() -> None:
 
 
 def test_time_and_hardware_are_not_results() -> None:
-    fresh = changed("generalisation/took_s", 900.0)
-    fresh = changed("generalisation/seconds/default/train", 700.0, fresh)
-    assert moved(changed("generalisation/environment/cores", 64, fresh)) == {}
+    fresh = set_value("generalisation/took_s", 900.0)
+    fresh = set_value("generalisation/seconds/default/train", 700.0, fresh)
+    assert find_moved(set_value("generalisation/environment/cores", 64, fresh)) == {}
 
 
 def test_where_a_kept_result_comes_from_is_no_number_of_it() -> None:
     kept = copy.deepcopy(KEPT)
     kept["generalisation"] |= {"seed": 0, "commit": "abc", "command": "fluxforge reproduce", "hardware": "2 cores"}
-    assert moved(copy.deepcopy(KEPT), kept) == {}
+    assert find_moved(copy.deepcopy(KEPT), kept) == {}
 
 
 def test_deterministic_numbers_move_by_a_part_in_a_billion() -> None:
     value = KEPT["generalisation"]["parameters"]
-    assert moved(changed("generalisation/parameters", value * (1 + 5e-10))) == {}
+    assert find_moved(set_value("generalisation/parameters", value * (1 + 5e-10))) == {}
     fresh = value * (1 + 1e-6)
-    assert moved(changed("generalisation/parameters", fresh)) == {
+    assert find_moved(set_value("generalisation/parameters", fresh)) == {
         "parameters": ("deterministic", value, fresh),
     }
-    assert list(moved(changed("generalisation/parameters", -value))) == ["parameters"]
+    assert list(find_moved(set_value("generalisation/parameters", -value))) == ["parameters"]
 
 
 def test_zero_up_to_round_off_does_not_move() -> None:
-    """An error of 3e-16 beside 5e-16 is the same nothing; 1e-11 is a number."""
-    assert moved(changed("generalisation/recipe/round_off", 5e-16)) == {}
-    assert moved(changed("generalisation/recipe/exact", -7e-15)) == {}
-    assert list(moved(changed("generalisation/recipe/exact", 1e-11))) == ["recipe.exact"]
+    """Errors of 3e-16 and 5e-16 are both round-off; 1e-11 is not."""
+    assert find_moved(set_value("generalisation/recipe/round_off", 5e-16)) == {}
+    assert find_moved(set_value("generalisation/recipe/exact", -7e-15)) == {}
+    assert list(find_moved(set_value("generalisation/recipe/exact", 1e-11))) == ["recipe.exact"]
 
 
 def test_medians_of_seeds_move_by_more_than_the_seeds_scatter() -> None:
     place = "generalisation/summary/default/sparse/ood_mse/median"
-    assert moved(changed(place, 3e-4 + 1.9e-4)) == {}
-    assert moved(changed(place, 3e-4 + 3 * 2e-4)) == {
+    assert find_moved(set_value(place, 3e-4 + 1.9e-4)) == {}
+    assert find_moved(set_value(place, 3e-4 + 3 * 2e-4)) == {
         "summary.default.sparse.ood_mse.median": ("median over trained seeds", 3e-4, pytest.approx(9e-4))
     }
 
 
 def test_a_list_of_seeds_is_compared_by_its_median_and_no_value_of_it_alone() -> None:
-    assert moved(changed("generalisation/sparse/ood_mse", [1e-4, 2e-4, 3e-4, 4e-4, 7.0])) == {}
-    assert moved(changed("generalisation/sparse/ood_mse", SEEDS[::-1])) == {}
+    assert find_moved(set_value("generalisation/sparse/ood_mse", [1e-4, 2e-4, 3e-4, 4e-4, 7.0])) == {}
+    assert find_moved(set_value("generalisation/sparse/ood_mse", SEEDS[::-1])) == {}
     scattered = (np.quantile(SEEDS, 0.75) - np.quantile(SEEDS, 0.25)) * 3
-    assert list(moved(changed("generalisation/sparse/ood_mse", [each + scattered for each in SEEDS]))) == [
+    assert list(find_moved(set_value("generalisation/sparse/ood_mse", [each + scattered for each in SEEDS]))) == [
         "sparse.ood_mse[median]"
     ]
 
 
 def test_a_single_weight_is_not_compared() -> None:
-    assert moved(changed("generalisation/sparse/last_layer", [9.0, 9.0])) == {}
+    assert find_moved(set_value("generalisation/sparse/last_layer", [9.0, 9.0])) == {}
 
 
 def test_fitted_numbers_move_by_more_than_their_uncertainties() -> None:
@@ -116,61 +116,61 @@ def test_fitted_numbers_move_by_more_than_their_uncertainties() -> None:
     own = {"higher-order": {"preset": "quick", "claims": [], "direct": {"θ = 1": {"rows": [row]}}}}
     place = "higher-order/direct/θ = 1/rows/0/constants/"
     # Both have that uncertainty; one without any may differ by what a linear programme is solved to.
-    assert moved(changed(place + "c1", 0.25019, own), own) == {}
-    assert list(moved(changed(place + "c1", 0.25021, own), own)) == ["direct.θ = 1.rows[0].constants.c1"]
-    assert moved(changed(place + "a1", 0.1234568, own), own) == {}
-    assert list(moved(changed(place + "a1", 0.1234578, own), own)) == ["direct.θ = 1.rows[0].constants.a1"]
+    assert find_moved(set_value(place + "c1", 0.25019, own), own) == {}
+    assert list(find_moved(set_value(place + "c1", 0.25021, own), own)) == ["direct.θ = 1.rows[0].constants.c1"]
+    assert find_moved(set_value(place + "a1", 0.1234568, own), own) == {}
+    assert list(find_moved(set_value(place + "a1", 0.1234578, own), own)) == ["direct.θ = 1.rows[0].constants.a1"]
 
 
 @pytest.mark.parametrize(("stuck", "gone"), [(1, []), (3, []), (5, ["summary.default.sparse.stuck"])])
 def test_a_rate_moves_if_one_rate_would_hardly_give_both_counts(stuck: int, gone: list[str]) -> None:
-    assert list(moved(changed("generalisation/summary/default/sparse/stuck", stuck))) == gone
+    assert list(find_moved(set_value("generalisation/summary/default/sparse/stuck", stuck))) == gone
 
 
 def test_what_is_gone_has_moved() -> None:
     fresh = copy.deepcopy(KEPT)
     del fresh["generalisation"]["parameters"]
-    assert moved(fresh) == {"parameters": ("deterministic", 0.123456789012, None)}
+    assert find_moved(fresh) == {"parameters": ("deterministic", 0.123456789012, None)}
 
 
 def test_the_farthest_beyond_what_it_may_comes_first() -> None:
-    fresh = changed("generalisation/parameters", 0.2)
-    fresh = changed("generalisation/sparse/ood_mse", [1.0] * 5, fresh)
+    fresh = set_value("generalisation/parameters", 0.2)
+    fresh = set_value("generalisation/sparse/ood_mse", [1.0] * 5, fresh)
     # 6e8 times what it may, and 5e3 times.
-    assert list(moved(fresh)) == ["parameters", "sparse.ood_mse[median]"]
-    fresh = changed("generalisation/parameters", 0.1234567895, fresh)
-    assert list(moved(fresh)) == ["sparse.ood_mse[median]", "parameters"]
+    assert list(find_moved(fresh)) == ["parameters", "sparse.ood_mse[median]"]
+    fresh = set_value("generalisation/parameters", 0.1234567895, fresh)
+    assert list(find_moved(fresh)) == ["sparse.ood_mse[median]", "parameters"]
 
 
 def test_results_kept_with_six_digits_are_compared_to_half_a_unit_of_the_sixth() -> None:
-    kept = changed("generalisation/parameters", 0.123457)
+    kept = set_value("generalisation/parameters", 0.123457)
     # A run writes all digits: only what says where it comes from has lost some.
-    assert list(moved(copy.deepcopy(KEPT), kept)) == ["parameters"]
+    assert list(find_moved(copy.deepcopy(KEPT), kept)) == ["parameters"]
     kept["generalisation"]["hardware"] = "2 cores"
-    assert moved(copy.deepcopy(KEPT), kept) == {}
+    assert find_moved(copy.deepcopy(KEPT), kept) == {}
     (part,) = compare(KEPT, kept).parts
     assert part.digits == 6
-    assert list(moved(changed("generalisation/parameters", 0.1234581), kept)) == ["parameters"]
+    assert list(find_moved(set_value("generalisation/parameters", 0.1234581), kept)) == ["parameters"]
     # One that says to keep more digits is taken by its word.
     kept["generalisation"]["digits"] = 12
-    assert list(moved(copy.deepcopy(KEPT), kept)) == ["parameters"]
+    assert list(find_moved(copy.deepcopy(KEPT), kept)) == ["parameters"]
 
 
 def test_results_are_kept_in_full_where_they_are_deterministic_and_with_six_digits_elsewhere() -> None:
     third = 1.0 / 3.0
-    full = changed("generalisation/parameters", third)
-    full = changed("generalisation/sparse/ood_mse/0", third, full)
+    full = set_value("generalisation/parameters", third)
+    full = set_value("generalisation/sparse/ood_mse/0", third, full)
     kept = round_document("generalisation", full["generalisation"]) | {"hardware": "2 cores"}
     assert (kept["parameters"], kept["sparse"]["ood_mse"][0]) == (third, 0.333333)
     (part,) = compare(full, {"generalisation": kept}).parts
     assert (part.digits, part.moved) == (None, ())
-    fresh = changed("generalisation/parameters", third * (1 + 1e-6), full)
-    assert list(moved(fresh, {"generalisation": kept})) == ["parameters"]
+    fresh = set_value("generalisation/parameters", third * (1 + 1e-6), full)
+    assert list(find_moved(fresh, {"generalisation": kept})) == ["parameters"]
 
 
 def test_other_sizes_give_other_numbers_and_the_same_verdicts() -> None:
-    fresh = changed("generalisation/preset", "paper")
-    fresh = changed("generalisation/parameters", 9.0, fresh)
+    fresh = set_value("generalisation/preset", "paper")
+    fresh = set_value("generalisation/parameters", 9.0, fresh)
     (part,) = compare(fresh, KEPT).parts
     assert (part.same_preset, part.compared, part.moved) == (False, 0, ())
     fresh["generalisation"]["claims"][0] = {"name": "both fit", "verdict": "does not hold", "evidence": ""}
@@ -179,10 +179,10 @@ def test_other_sizes_give_other_numbers_and_the_same_verdicts() -> None:
 
 
 def test_parts_that_one_side_lacks_are_named_and_change_no_verdict() -> None:
-    found = compare({}, KEPT)
-    assert found.only_kept == ("generalisation",)
-    assert found.verdicts == found.parts == ()
-    assert found.unjudged == ("toy-fit",)
+    comparison = compare({}, KEPT)
+    assert comparison.only_kept == ("generalisation",)
+    assert comparison.verdicts == comparison.parts == ()
+    assert comparison.unjudged == ("toy-fit",)
     assert compare(KEPT, {}).only_fresh == ("generalisation",)
 
 
@@ -197,9 +197,9 @@ def test_a_part_run_without_rates_is_judged_with_the_kept_ones(name: str) -> Non
     kept = read_documents(RESULTS / "quick")
     fresh = without_rates(name, kept)
     assert fresh[name]["claims"] != kept[name]["claims"]
-    found = compare(fresh, kept)
-    assert found.verdicts == ()
-    assert found.kept_rates == (name,)
+    comparison = compare(fresh, kept)
+    assert comparison.verdicts == ()
+    assert comparison.kept_rates == (name,)
     assert compare(kept, fresh).kept_rates == ()
 
 
@@ -255,17 +255,17 @@ def kept() -> dict[str, Any]:
 
 
 def test_kept_results_beside_themselves_have_not_moved(kept: dict[str, Any]) -> None:
-    found = compare(copy.deepcopy(kept), kept)
-    assert found.verdicts == ()
+    comparison = compare(copy.deepcopy(kept), kept)
+    assert comparison.verdicts == ()
     assert all(
-        part.compared > 100 and part.moved == () for part in found.parts if part.part not in ("rates", "controls")
+        part.compared > 100 and part.moved == () for part in comparison.parts if part.part not in ("rates", "controls")
     )
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in ("rates", "controls")])
 def test_every_deterministic_number_of_a_kept_result_is_caught_if_it_moves(kept: dict[str, Any], name: str) -> None:
-    """By a tenth of a thousandth, which is more than what six digits leave open."""
-    fresh = {name: _scaled(kept[name], 1.0 + 1e-4)}
+    """A relative change of 1e-4 is more than the rounding to six digits."""
+    fresh = {name: _scale(kept[name], 1.0 + 1e-4)}
     (part,) = compare(fresh, {name: kept[name]}).parts
     wanted = {
         each.where
@@ -277,28 +277,28 @@ def test_every_deterministic_number_of_a_kept_result_is_caught_if_it_moves(kept:
     assert wanted <= caught
 
 
-def _scaled(value: Any, factor: float) -> Any:
+def _scale(value: Any, factor: float) -> Any:
     if isinstance(value, dict):
-        return {key: _scaled(each, factor) for key, each in value.items()}
+        return {key: _scale(each, factor) for key, each in value.items()}
     if isinstance(value, list):
-        return [_scaled(each, factor) for each in value]
+        return [_scale(each, factor) for each in value]
     return value * factor if isinstance(value, float) else value
 
 
 def test_medians_of_a_kept_result_are_caught_beyond_three_times_their_spread(kept: dict[str, Any]) -> None:
     own = {"generalisation": kept["generalisation"]}
-    found = [each for each in find_numbers("generalisation", own["generalisation"]).values() if each.quartiles]
-    assert len(found) > 100
+    medians = [each for each in find_numbers("generalisation", own["generalisation"]).values() if each.quartiles]
+    assert len(medians) > 100
     arm = own["generalisation"]["summary"]["default"]["dense"]["ood_mse"]
     place = "generalisation/summary/default/dense/ood_mse/median"
-    assert moved(changed(place, arm["median"] + 0.9 * (arm["q3"] - arm["q1"]), own), own) == {}
-    assert len(moved(changed(place, arm["median"] + 3 * (arm["q3"] - arm["q1"]), own), own)) == 1
+    assert find_moved(set_value(place, arm["median"] + 0.9 * (arm["q3"] - arm["q1"]), own), own) == {}
+    assert len(find_moved(set_value(place, arm["median"] + 3 * (arm["q3"] - arm["q1"]), own), own)) == 1
 
 
 def test_a_weight_and_a_seed_of_a_kept_result_are_not_compared(kept: dict[str, Any]) -> None:
     own = {"generalisation": kept["generalisation"], "theorems": kept["theorems"], "higher-order": kept["higher-order"]}
-    fresh = changed("generalisation/sparse/last_layer/7", 9.0, own)
-    fresh = changed("generalisation/dense/ood_mse/3", 9.0, fresh)
-    fresh = changed("theorems/linear/weights/2/flux", 9.0, fresh)
-    fresh = changed("higher-order/discovered/midpoint/laws/far/factor", 9.0, fresh)
+    fresh = set_value("generalisation/sparse/last_layer/7", 9.0, own)
+    fresh = set_value("generalisation/dense/ood_mse/3", 9.0, fresh)
+    fresh = set_value("theorems/linear/weights/2/flux", 9.0, fresh)
+    fresh = set_value("higher-order/discovered/midpoint/laws/far/factor", 9.0, fresh)
     assert [part.moved for part in compare(fresh, own).parts] == [(), (), ()]

@@ -15,7 +15,7 @@ from fluxforge.paper import reproduce
 from fluxforge.run import lock_folder
 
 
-def told(folder: Path) -> list[str]:
+def list_warnings(folder: Path) -> list[str]:
     warnings: list[str] = []
     reproduce("first", folder=folder, warn=warnings.append)
     return warnings
@@ -26,9 +26,9 @@ def test_a_figure_that_is_missing_is_drawn_again_and_told(toys: Any, tmp_path: P
     reproduce("first", folder=tmp_path)
     figure = tmp_path / "first" / f"first-figure.{suffix}"
     figure.unlink()
-    assert told(tmp_path) == [f"{figure}: was missing and is drawn again"]
+    assert list_warnings(tmp_path) == [f"{figure}: was missing and is drawn again"]
     assert figure.exists()
-    assert told(tmp_path) == []
+    assert list_warnings(tmp_path) == []
     assert toys[0].runs == 1
 
 
@@ -38,29 +38,29 @@ def test_what_is_changed_is_named_and_left_alone(toys: Any, tmp_path: Path) -> N
     figure.write_bytes(b"mine")
     document.write_text(document.read_text().replace("run 1", "run 9"))
     for _ in range(2):
-        assert sorted(told(tmp_path)) == [
+        assert sorted(list_warnings(tmp_path)) == [
             f"{figure}: has changed since the part was run (its SHA-256 differs); remove it to have it drawn again",
             f"{document}: has changed since the part was run (its SHA-256 differs); --again replaces it",
         ]
         (tmp_path / "first" / "first-figure.svg").unlink(missing_ok=True)
-        assert len(told(tmp_path)) == 3  # drawn again, and the others are still changed
+        assert len(list_warnings(tmp_path)) == 3  # drawn again, and the others are still changed
     assert figure.read_bytes() == b"mine"
     reproduce("first", folder=tmp_path, again=True)
-    assert told(tmp_path) == []
+    assert list_warnings(tmp_path) == []
 
 
 def test_a_part_killed_between_its_document_and_its_figures_is_completed(
     toys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
+    def die(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("fluxforge.paper._part.save_figure", killed)
+        patch.setattr("fluxforge.paper._part.save_figure", die)
         with pytest.raises(KeyboardInterrupt):
             reproduce("first", folder=tmp_path)
-    assert len(told(tmp_path)) == 2
-    assert told(tmp_path) == []
+    assert len(list_warnings(tmp_path)) == 2
+    assert list_warnings(tmp_path) == []
     assert toys[0].runs == 1
     assert set(json.loads((tmp_path / "first" / "outputs.json").read_text())["files"]) == {
         "first.json", "first-figure.png", "first-figure.svg",

@@ -1,4 +1,4 @@
-"""The page of the whole paper: complete in itself, with claims that can be filtered and data that can be had."""
+"""The page of the whole paper: self-contained, with claims that can be filtered and data that can be downloaded."""
 
 import base64
 import csv
@@ -51,14 +51,14 @@ def test_every_claim_has_a_row_with_its_verdict(text):
 
 
 def test_the_claims_and_the_numbers_of_every_figure_can_be_had(text):
-    found = files(text)
-    assert {"claims.csv", "claims.json", "first.json", "first-figure.csv", "first-figure.json"} <= set(found)
-    rows = list(csv.DictReader(io.StringIO(found["first-figure.csv"])))
+    downloads = files(text)
+    assert {"claims.csv", "claims.json", "first.json", "first-figure.csv", "first-figure.json"} <= set(downloads)
+    rows = list(csv.DictReader(io.StringIO(downloads["first-figure.csv"])))
     assert [float(row["error"]) for row in rows] == [1.0, 0.25, 0.0625]
     assert {row["table"] for row in rows} == {"rows"}
-    assert json.loads(found["first-figure.json"])["rows"][2]["step"] == 0.25
-    assert json.loads(found["first.json"])["rows"][1]["step"] == 0.5
-    assert len(json.loads(found["claims.json"])) == 3
+    assert json.loads(downloads["first-figure.json"])["rows"][2]["step"] == 0.25
+    assert json.loads(downloads["first.json"])["rows"][1]["step"] == 0.5
+    assert len(json.loads(downloads["claims.json"])) == 3
 
 
 def test_it_asks_for_nothing_from_elsewhere(text):
@@ -70,11 +70,11 @@ def test_it_asks_for_nothing_from_elsewhere(text):
 
 def test_a_part_that_is_missing_is_named(toys, tmp_path):
     reproduce("first", folder=tmp_path)
-    found = write_reproduction(tmp_path)
+    reproduction = write_reproduction(tmp_path)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "<code>fluxforge reproduce second</code>" in text
-    assert found.counts["not run here"] == 1
-    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["counts"] == found.counts
+    assert reproduction.counts["not run here"] == 1
+    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["counts"] == reproduction.counts
 
 
 def test_words_of_a_claim_cannot_become_part_of_the_page():
@@ -104,7 +104,7 @@ def test_a_condition_is_what_a_verdict_begins_with_and_a_part_can_have_a_table()
 
 
 def test_tables_are_found_wherever_they_are():
-    found = tables(
+    by_place = tables(
         {
             "rows": [{"a": 1, "deep": {"b": 2}, "list": [1, 2]}, {"a": 3}],
             "direct": {"θ = 1": {"rows": [{"c": 4}]}},
@@ -114,13 +114,13 @@ def test_tables_are_found_wherever_they_are():
             "empty": [],
         }
     )
-    assert found == {
+    assert by_place == {
         "rows": [{"a": 1, "deep.b": 2}, {"a": 3}],
         "direct/θ = 1/rows": [{"c": 4}],
         "per_scheme": [{"name": "euler", "bytes": 68.0}, {"name": "midpoint", "bytes": 128.0}],
         "arm": [{"x": 1, "y": 4}, {"x": 2, "y": 5}, {"x": 3, "y": 6}],
     }
-    assert table_csv(found["rows"]) == "a,deep.b\n1,2\n3,\n"
+    assert table_csv(by_place["rows"]) == "a,deep.b\n1,2\n3,\n"
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium here to open the page with")

@@ -1,4 +1,4 @@
-"""A part is run once for its inputs: not twice, and again when they have changed."""
+"""A part is run once for its inputs, and again only when they have changed."""
 
 import json
 
@@ -40,11 +40,11 @@ def test_it_is_repeated_when_its_recipe_has_changed(toys, tmp_path, monkeypatch)
 def test_it_is_repeated_with_another_version_of_a_library(toys, tmp_path, monkeypatch):
     first, _ = toys
     reproduce("first", folder=tmp_path)
-    found = _part.environment()
-    monkeypatch.setattr(_part, "environment", lambda: found | {"system": "elsewhere"})
+    versions = _part.environment()
+    monkeypatch.setattr(_part, "environment", lambda: versions | {"system": "elsewhere"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 1
-    monkeypatch.setattr(_part, "environment", lambda: found | {"jax": "0.0.1"})
+    monkeypatch.setattr(_part, "environment", lambda: versions | {"jax": "0.0.1"})
     reproduce("first", folder=tmp_path)
     assert first.runs == 2
 

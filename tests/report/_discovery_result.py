@@ -1,4 +1,4 @@
-"""What a discovery leaves: of one that succeeded, and of one that stopped early."""
+"""The results of a discovery that succeeded, and of one that stopped early."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -27,7 +27,7 @@ def report(tmp_path_factory):
     return folder / "report.html"
 
 
-def dumped(path, profile, *, dark=False):
+def dump_page(path, profile, *, dark=False):
     """The document that the browser made of a file, and what it logged."""
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", OFFLINE)
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
@@ -38,7 +38,7 @@ def dumped(path, profile, *, dark=False):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_opens_without_complaint_and_its_formula_is_typeset(report, tmp_path, dark):
-    page, said = dumped(report, tmp_path, dark=dark)
+    page, said = dump_page(report, tmp_path, dark=dark)
     assert said == []
     formula = page[page.index('aria-label="The discovered formula"') :]
     assert re.match(r'[^>]*><math display="block"><mtable', formula)
@@ -53,5 +53,5 @@ def test_the_browser_complains_about_a_page_that_asks_for_more(report, tmp_path)
     spoiled = tmp_path / "spoiled.html"
     text = report.read_text(encoding="utf-8")
     spoiled.write_text(text.replace("</body>", '<img src="https://example.org/x.png" alt=""></body>'), encoding="utf-8")
-    _, said = dumped(spoiled, tmp_path / "profile")
+    _, said = dump_page(spoiled, tmp_path / "profile")
     assert any("Content Security Policy" in line for line in said)

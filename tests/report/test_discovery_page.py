@@ -171,10 +171,10 @@ def test_headings_are_in_order_tables_have_headers_and_pictures_words(recovered)
 
 
 def test_no_identifier_occurs_twice(recovered):
-    found = re.findall(r"\bid=\"([^\"]+)\"", recovered)
-    assert found
-    assert len(found) == len(set(found))
-    assert set(re.findall(r"href=\"#([^\"]+)\"", recovered)) <= set(found)
+    identifiers = re.findall(r"\bid=\"([^\"]+)\"", recovered)
+    assert identifiers
+    assert len(identifiers) == len(set(identifiers))
+    assert set(re.findall(r"href=\"#([^\"]+)\"", recovered)) <= set(identifiers)
 
 
 def test_a_formula_that_is_not_recovered_is_never_shown_as_the_discovered_one():

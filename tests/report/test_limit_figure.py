@@ -166,7 +166,7 @@ OPTIONAL = sorted(READ.keys() - {"recipe", "recovered"})
 @pytest.fixture
 def unpainted(monkeypatch):
     """Figures are drawn, and not turned into paths, which takes longest."""
-    monkeypatch.setattr(_page, "_svg", lambda figure, name: Markup("<svg></svg>"))
+    monkeypatch.setattr(_page, "_to_svg", lambda figure, name: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("unpainted")

@@ -3,7 +3,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from fluxforge.report._page import mathml, typeset, typeset_text
+from fluxforge.report import typeset
+from fluxforge.report._page import mathml, typeset_text
 from fluxforge.scheme import find, reference
 
 

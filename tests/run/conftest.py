@@ -1,4 +1,4 @@
-"""A place for checkpoints."""
+"""Fixtures that the tests of run folders share."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Checkpoints of a small tree, and what to ask of them."""
+"""Checkpoints of a small tree, and functions that inspect and damage them."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from fluxforge.run import Checkpoints
 F = "f" * 64
 
 
-def loud(checkpoints: Checkpoints) -> tuple[Checkpoints, list[str]]:
+def record_warnings(checkpoints: Checkpoints) -> tuple[Checkpoints, list[str]]:
     told: list[str] = []
     return Checkpoints(checkpoints.folder, warn=told.append, keep=checkpoints.keep), told
 
@@ -30,7 +30,7 @@ def seal(checkpoints: Checkpoints, step: int) -> Path:
     return checkpoints.folder / f"step-{step:09d}.safetensors.sha256"
 
 
-def saved(checkpoints: Checkpoints, *steps: int) -> None:
+def save_steps(checkpoints: Checkpoints, *steps: int) -> None:
     for step in steps:
         checkpoints.save(step, tree(step), fingerprint=F)
 

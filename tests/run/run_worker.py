@@ -32,8 +32,8 @@ def hold(folder: str) -> None:
 def train(folder: str) -> None:
     """Go on with a run from its newest checkpoint: a record and a checkpoint a step, which is said when saved."""
     with RunFolder.open(folder, warn=say) as run:
-        found = run.checkpoints.latest(state(0), fingerprint=FINGERPRINT)
-        step = found[0] if found else 0
+        newest = run.checkpoints.latest(state(0), fingerprint=FINGERPRINT)
+        step = newest[0] if newest else 0
         run.metrics.truncate(step)
         while True:
             step += 1

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from run_checkpoints import F, data, pair, same_bits, saved, seal, steps, tree
+from run_checkpoints import F, data, pair, same_bits, save_steps, seal, steps, tree
 
 from fluxforge.errors import InputError
 from fluxforge.run import Checkpoints
@@ -34,7 +34,7 @@ DTYPES = [
 ]
 
 
-def trained(seed: int) -> Any:
+def train_network(seed: int) -> Any:
     """A network, the state of its optimizer after a few steps, random keys, and odd leaves."""
     key = jax.random.key(seed)
     model = eqx.nn.MLP(2, 1, 8, 2, activation=jnp.tanh, dtype=jnp.float32, key=key)
@@ -56,26 +56,26 @@ def trained(seed: int) -> Any:
 
 
 def test_a_network_its_optimizer_and_its_random_keys_come_back_bit_for_bit(checkpoints: Checkpoints) -> None:
-    before, template = trained(3), trained(0)
+    before, template = train_network(3), train_network(0)
     template[2]["name"] = before[2]["name"]
     checkpoints.save(12_000, before, fingerprint=F)
     assert steps(checkpoints) == pair(12_000)
-    found = checkpoints.latest(template, fingerprint=F)
-    assert found is not None
-    assert found[0] == 12_000
-    same_bits(found[1][0], eqx.tree_at(lambda m: m.activation, before[0], template[0].activation))
-    same_bits(found[1][1:], before[1:])
-    np.testing.assert_array_equal(jax.random.normal(found[1][2]["key"]), jax.random.normal(before[2]["key"]))
+    newest = checkpoints.latest(template, fingerprint=F)
+    assert newest is not None
+    assert newest[0] == 12_000
+    same_bits(newest[1][0], eqx.tree_at(lambda m: m.activation, before[0], template[0].activation))
+    same_bits(newest[1][1:], before[1:])
+    np.testing.assert_array_equal(jax.random.normal(newest[1][2]["key"]), jax.random.normal(before[2]["key"]))
 
 
 def test_what_comes_back_does_not_hang_on_whether_x64_is_on(checkpoints: Checkpoints) -> None:
     before = {"wide": jnp.array([1 / 3], jnp.float64), "whole": jnp.array(2**40, jnp.int64), "n": jnp.float32(0.1)}
     checkpoints.save(1, before, fingerprint=F)
     with jax.enable_x64(False):
-        found = checkpoints.latest(before, fingerprint=F)
+        newest = checkpoints.latest(before, fingerprint=F)
         checkpoints.save(1, before, fingerprint=F)
-    assert found is not None
-    same_bits(found[1], before)
+    assert newest is not None
+    same_bits(newest[1], before)
     with jax.enable_x64(False):
         narrow = {"wide": jnp.ones(1), "whole": jnp.int32(0), "n": jnp.float32(0)}
         with pytest.raises(InputError, match=r"leaf \['whole'\] should be int32\[\], found int64\[\]"):
@@ -95,7 +95,7 @@ trees = st.recursive(
 )
 
 
-def zeroed(leaf: Any) -> Any:
+def zero_leaf(leaf: Any) -> Any:
     if not eqx.is_array(leaf):
         return leaf
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -108,26 +108,26 @@ def zeroed(leaf: Any) -> Any:
 def test_any_tree_comes_back_bit_for_bit(before: Any, step: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     checkpoints = Checkpoints(tmp_path_factory.mktemp("any"), warn=pytest.fail)
     checkpoints.save(step, before, fingerprint=F)
-    found = checkpoints.latest(jax.tree.map(zeroed, before), fingerprint=F)
-    assert found is not None
-    assert found[0] == step
-    same_bits(found[1], before)
+    newest = checkpoints.latest(jax.tree.map(zero_leaf, before), fingerprint=F)
+    assert newest is not None
+    assert newest[0] == step
+    same_bits(newest[1], before)
 
 
 def test_the_order_of_an_array_in_memory_does_not_count(checkpoints: Checkpoints) -> None:
     wide = np.arange(24.0).reshape(4, 6)
     before = {"columns": np.asfortranarray(wide), "part": wide[::2, 1::3], "turned": wide.T}
     checkpoints.save(1, before, fingerprint=F)
-    found = checkpoints.latest(before, fingerprint=F)
-    assert found is not None
+    newest = checkpoints.latest(before, fingerprint=F)
+    assert newest is not None
     for name, wanted in before.items():
-        np.testing.assert_array_equal(found[1][name], wanted)
+        np.testing.assert_array_equal(newest[1][name], wanted)
 
 
 def test_equal_trees_give_equal_files_and_saving_one_again_changes_nothing(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1)
+    save_steps(checkpoints, 1)
     first = data(checkpoints, 1).stat()
-    saved(checkpoints, 1)
+    save_steps(checkpoints, 1)
     assert data(checkpoints, 1).stat().st_ino == first.st_ino
     digest, name = seal(checkpoints, 1).read_text().split()
     assert digest == hashlib.sha256(data(checkpoints, 1).read_bytes()).hexdigest()
@@ -136,21 +136,21 @@ def test_equal_trees_give_equal_files_and_saving_one_again_changes_nothing(check
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "c", warn=pytest.fail, keep=3)
-    saved(checkpoints, *range(9, 14))
+    save_steps(checkpoints, *range(9, 14))
     assert steps(checkpoints) == pair(11, 12, 13)
 
 
 def test_what_was_just_saved_is_kept_whatever_else_there_is(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 8, 9, 3)
+    save_steps(checkpoints, 8, 9, 3)
     assert steps(checkpoints) == pair(3, 8, 9)
 
 
 def test_damaged_ones_do_not_count_as_kept_and_go(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     data(checkpoints, 2).write_bytes(b"")
     seal(checkpoints, 7).write_text("a SHA-256 of nothing")
     (checkpoints.folder / "step-notes.sha256").write_text("mine")
-    saved(checkpoints, 3)
+    save_steps(checkpoints, 3)
     assert steps(checkpoints) == pair(1, 3) | {"step-notes.sha256"}
 
 

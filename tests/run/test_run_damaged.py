@@ -1,4 +1,4 @@
-"""A damaged checkpoint is a loud step back; one of something else is a refusal that names the leaf."""
+"""A damaged checkpoint is skipped with a warning; one of another tree is refused with the name of the leaf."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from run_checkpoints import F, data, flip, loud, pair, same_bits, saved, seal, steps, tree
+from run_checkpoints import F, data, flip, pair, record_warnings, same_bits, save_steps, seal, steps, tree
 from safetensors.numpy import load_file, save_file
 
 from fluxforge.errors import FluxforgeError, InputError
@@ -31,14 +31,14 @@ DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_checkpoint_is_passed_over_loudly(damage: str, checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     inflict, why = DAMAGES[damage]
     inflict(data(checkpoints, 2), seal(checkpoints, 2))
-    watched, told = loud(checkpoints)
-    found = watched.latest(tree(0), fingerprint=F)
-    assert found is not None
-    assert found[0] == 1
-    same_bits(found[1], tree(1))
+    watched, told = record_warnings(checkpoints)
+    newest = watched.latest(tree(0), fingerprint=F)
+    assert newest is not None
+    assert newest[0] == 1
+    same_bits(newest[1], tree(1))
     (warning,) = told
     assert warning.startswith(f"checkpoint {data(checkpoints, 2)} is damaged (")
     assert why in warning
@@ -48,20 +48,20 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(damage: str, checkpoints: Ch
 def test_several_damaged_ones_are_each_told(tmp_path: Path) -> None:
     told: list[str] = []
     checkpoints = Checkpoints(tmp_path / "c", warn=told.append, keep=3)
-    saved(checkpoints, 1, 2, 3)
+    save_steps(checkpoints, 1, 2, 3)
     for step in (2, 3):
         flip(data(checkpoints, step), -1)
-    found = checkpoints.latest(tree(0), fingerprint=F)
-    assert found is not None
-    assert found[0] == 1
+    newest = checkpoints.latest(tree(0), fingerprint=F)
+    assert newest is not None
+    assert newest[0] == 1
     assert len(told) == 2
 
 
 def test_none_that_is_whole_is_an_error_and_no_new_start(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     flip(data(checkpoints, 1), -1)
     seal(checkpoints, 2).unlink()
-    watched, told = loud(checkpoints)
+    watched, told = record_warnings(checkpoints)
     message = r"all 2 checkpoints are damaged \(step-000000002.safetensors: it has no SHA-256 beside it\)"
     with pytest.raises(FluxforgeError, match=message) as caught:
         watched.latest(tree(0), fingerprint=F)
@@ -71,17 +71,17 @@ def test_none_that_is_whole_is_an_error_and_no_new_start(checkpoints: Checkpoint
 
 
 def test_a_kill_between_the_sha256_and_its_file_is_not_noticed(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2, 3)
+    save_steps(checkpoints, 1, 2, 3)
     data(checkpoints, 3).unlink()
-    found = checkpoints.latest(tree(0), fingerprint=F)
-    assert found is not None
-    assert found[0] == 2
-    saved(checkpoints, 4)
+    newest = checkpoints.latest(tree(0), fingerprint=F)
+    assert newest is not None
+    assert newest[0] == 2
+    save_steps(checkpoints, 4)
     assert steps(checkpoints) == pair(2, 4)
 
 
 def test_another_fingerprint_is_refused_by_name(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     with pytest.raises(InputError, match=r"was made by another architecture or recipe") as caught:
         checkpoints.latest(tree(0), fingerprint="0123456789abcdef")
     assert str(data(checkpoints, 2)) in str(caught.value)
@@ -98,9 +98,9 @@ def forge(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Rewrite the leaves of a file under its own note, and give it the SHA-256 that fits."""
     content = path.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    found = load_file(path)
-    change(found)
-    save_file(found, path, header["__metadata__"])
+    arrays = load_file(path)
+    change(arrays)
+    save_file(arrays, path, header["__metadata__"])
     reseal(path)
 
 
@@ -123,7 +123,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 def test_a_forged_leaf_is_refused_by_name_before_data_are_read(
     what: str, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     change, message = FORGERIES[what]
     forge(data(checkpoints, 2), change)
     monkeypatch.setattr("fluxforge.run._archive.fill_template", lambda *_: pytest.fail("data were read"))
@@ -172,18 +172,18 @@ HEADERS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 @pytest.mark.parametrize("what", HEADERS)
 def test_a_forged_header_is_damage(what: str, checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     change, why = HEADERS[what]
     rewrite_header(data(checkpoints, 2), change)
-    watched, told = loud(checkpoints)
-    found = watched.latest(tree(0), fingerprint=F)
-    assert found is not None
-    assert found[0] == 1
+    watched, told = record_warnings(checkpoints)
+    newest = watched.latest(tree(0), fingerprint=F)
+    assert newest is not None
+    assert newest[0] == 1
     assert why in told[0]
 
 
 def test_a_newer_format_is_refused(checkpoints: Checkpoints) -> None:
-    saved(checkpoints, 1, 2)
+    save_steps(checkpoints, 1, 2)
     rewrite_header(data(checkpoints, 2), note(format_version=2))
     with pytest.raises(InputError, match="has format_version 2, and this fluxforge reads up to 1: upgrade"):
         checkpoints.latest(tree(0), fingerprint=F)

@@ -22,13 +22,13 @@ TIMES = ("seconds", "took_s", "sha256")
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    with started(tmp_path_factory.mktemp("nursery")) as found:
-        yield found
+    with started(tmp_path_factory.mktemp("nursery")) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
 def whole(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
-    """What an uninterrupted run leaves, and with how many writes."""
+    """The files of an uninterrupted run, and its number of writes."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     ended = nursery.run("discover", "first-order", "-o", folder, folder=folder)
     assert (ended.code, ended.err) == (0, "")
@@ -51,8 +51,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def resumed(nursery: Nursery, folder: Path, **how: Any) -> Ended:
-    """Go on with a run, or begin it if nothing was begun."""
+def resume_run(nursery: Nursery, folder: Path, **how: Any) -> Ended:
+    """Resume a run, or start it if there is none."""
     if (folder / "run.json").exists():
         return nursery.run("discover", "--resume", folder, folder=folder, **how)
     return nursery.run("discover", "first-order", "-o", folder, folder=folder, **how)
@@ -67,9 +67,9 @@ def test_killed_at_any_write_a_run_ends_as_one_that_was_not(
     assert writes > 40
     for number in range(writes - 1, -1, -every):
         folder = tmp_path / f"run-{number}"
-        ended = resumed(nursery, folder, fault=Fault("SIGKILL", write=number))
+        ended = resume_run(nursery, folder, fault=Fault("SIGKILL", write=number))
         assert ended.code == -9
-        ended = resumed(nursery, folder)
+        ended = resume_run(nursery, folder)
         assert (ended.code, ended.err) == (0, ""), number
         assert contents(folder) == wanted, number  # strays are gone, too
         shutil.rmtree(folder)
@@ -80,7 +80,7 @@ def test_killed_again_and_again_a_run_still_ends(
 ) -> None:
     folder = tmp_path / "run"
     kills = 0
-    while resumed(nursery, folder, fault=Fault("SIGKILL", write=7 + 2 * kills)).code == -9:
+    while resume_run(nursery, folder, fault=Fault("SIGKILL", write=7 + 2 * kills)).code == -9:
         kills += 1
     assert kills > 3
     assert contents(folder) == whole[0]
@@ -92,13 +92,13 @@ def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
 ) -> None:
     for stage in STAGES:
         folder = tmp_path / stage.replace(" ", "-")
-        ended = resumed(nursery, folder, fault=Fault(kind, stage=stage))
+        ended = resume_run(nursery, folder, fault=Fault(kind, stage=stage))
         assert ended.code == code, stage
         how, last = ended.err.splitlines()
         assert how == f"continue with: fluxforge discover --resume {folder}"
         assert last.startswith(said)
         assert not list(folder.rglob(".*"))
-        assert resumed(nursery, folder).code == 0
+        assert resume_run(nursery, folder).code == 0
         assert contents(folder) == whole[0], stage
 
 
@@ -110,7 +110,7 @@ def test_a_disk_that_fails_is_an_error_and_no_finding(
     for number in range(4, writes, 5):  # the first four write run.json
         kind, words = list(kinds.items())[number % 3]
         folder = tmp_path / f"run-{number}"
-        ended = resumed(nursery, folder, fault=Fault(kind, write=number))
+        ended = resume_run(nursery, folder, fault=Fault(kind, write=number))
         if ended.code == 0:  # a name that the disk may not have yet; the system is not asked for more
             assert number >= writes - 3
             continue
@@ -120,7 +120,7 @@ def test_a_disk_that_fails_is_an_error_and_no_finding(
         assert words in line
         assert line.endswith(f"continue with: fluxforge discover --resume {folder}")
         assert not (folder / "stages" / "discovery.json").exists()
-        ended = resumed(nursery, folder)
+        ended = resume_run(nursery, folder)
         assert (ended.code, ended.err) == (0, "")
         assert contents(folder) == wanted
 
@@ -128,7 +128,7 @@ def test_a_disk_that_fails_is_an_error_and_no_finding(
 def test_a_folder_that_is_removed_is_an_error_and_is_not_made_anew(nursery: Nursery, tmp_path: Path) -> None:
     for stage in STAGES:
         folder = tmp_path / "run"
-        ended = resumed(nursery, folder, fault=Fault("remove", stage=stage))
+        ended = resume_run(nursery, folder, fault=Fault("remove", stage=stage))
         assert ended.code == 1, stage
         (line,) = ended.err.splitlines()
         assert line.startswith(f"error: {folder}")
@@ -141,7 +141,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
 ) -> None:
     folder = tmp_path / "run"
     fault = Fault("second", stage="certify", second=("discover", "--resume", str(folder)))
-    assert resumed(nursery, folder, fault=fault).code == 0
+    assert resume_run(nursery, folder, fault=fault).code == 0
     assert (tmp_path / "run.second").read_text() == (
         f"error: {folder}: is in use by another process: wait until it ends, or stop it\n"
     )
@@ -153,13 +153,13 @@ def test_a_folder_that_becomes_read_only_for_its_user(
     stage: str, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    ended = resumed(nursery, folder, fault=Fault("lock away", stage=stage), obey_modes=True)
+    ended = resume_run(nursery, folder, fault=Fault("lock away", stage=stage), obey_modes=True)
     assert ended.code == 1
     (line,) = ended.err.splitlines()
     assert "Permission denied" in line
     for place in (folder, *(item for item in folder.rglob("*") if item.is_dir())):
         place.chmod(0o755)
-    ended = resumed(nursery, folder, obey_modes=True)
+    ended = resume_run(nursery, folder, obey_modes=True)
     assert (ended.code, ended.err) == (0, "")
     assert contents(folder) == whole[0]
 

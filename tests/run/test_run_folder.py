@@ -110,7 +110,7 @@ def test_a_run_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
         reopen(tmp_path)
 
 
-def refused(error: int) -> Any:
+def refuse_with(error: int) -> Any:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(error, os.strerror(error))
 
@@ -118,7 +118,7 @@ def refused(error: int) -> Any:
 
 
 def test_a_parent_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "mkdir", refused(errno.EACCES))
+    monkeypatch.setattr(os, "mkdir", refuse_with(errno.EACCES))
     with pytest.raises(InputError, match=r"run: cannot be written \(Permission denied\)"):
         begin(tmp_path / "run")
 
@@ -141,7 +141,7 @@ def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_locked_is_named_and_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(tmp_path / "run")
-    monkeypatch.setattr(os, "open", refused(errno.EROFS))
+    monkeypatch.setattr(os, "open", refuse_with(errno.EROFS))
     with pytest.raises(InputError, match=r"run: cannot be locked \(Read-only file system\)"):
         reopen(tmp_path / "run")
     with pytest.raises(InputError, match=r"new: cannot be locked \(Read-only file system\)"):
@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_locked_is_named_and_not_left(tmp_path: Path, mo
 def test_a_beginning_that_fails_leaves_nothing(culprit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty").mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(os, culprit, refused(errno.ENOSPC))
+        patch.setattr(os, culprit, refuse_with(errno.ENOSPC))
         for path in (tmp_path / "a" / "b" / "run", tmp_path / "empty"):
             with pytest.raises(StorageError, match=r"run\.json: cannot be written \(No space left on device\)"):
                 begin(path)
@@ -181,11 +181,11 @@ def test_a_description_that_cannot_be_written_leaves_nothing(description: dict[s
 def test_a_run_that_fails_later_stays_and_is_free_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locks: list[FileLock] = []
 
-    def remembered(*arguments: Any, **more: Any) -> FileLock:
+    def remember(*arguments: Any, **more: Any) -> FileLock:
         locks.append(FileLock(*arguments, **more))  # one that nothing holds on to would be free in any case
         return locks[-1]
 
-    monkeypatch.setattr("fluxforge.run._folder.FileLock", remembered)
+    monkeypatch.setattr("fluxforge.run._folder.FileLock", remember)
     with (
         pytest.raises(RuntimeError, match="later"),
         RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail),
@@ -207,11 +207,11 @@ def test_a_folder_is_held_by_one_and_free_after_the_block(tmp_path: Path) -> Non
 
 
 def test_two_that_begin_one_folder_at_once_do_not_both_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = os.mkdir
+    mkdir = os.mkdir
 
     def overtaken(path: Any, *rest: Any, **more: Any) -> None:
-        made(path, *rest, **more)
-        monkeypatch.setattr(os, "mkdir", made)
+        mkdir(path, *rest, **more)
+        monkeypatch.setattr(os, "mkdir", mkdir)
         begin(tmp_path / "run", description={"seed": 1})
 
     monkeypatch.setattr(os, "mkdir", overtaken)
@@ -278,7 +278,7 @@ def test_what_the_system_refuses_during_a_run_is_a_failure_and_no_bad_input(
 ) -> None:
     with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail) as folder:
         with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", refused(code))
+            patch.setattr(os, "replace", refuse_with(code))
             for ask in (
                 lambda: folder.finish("train", {}),
                 lambda: folder.checkpoints.save(1, {}, fingerprint="f"),
@@ -295,7 +295,7 @@ def test_a_stage_that_cannot_be_read_is_not_taken_for_one_that_is_not_finished(
     with RunFolder.create(tmp_path / "run", description={}, warn=pytest.fail) as folder:
         folder.finish("train", {"loss": 1.0})
         with monkeypatch.context() as patch:
-            patch.setattr(_files, "open_regular", refused(errno.EIO))
+            patch.setattr(_files, "open_regular", refuse_with(errno.EIO))
             with pytest.raises(StorageError, match=r"train\.json: cannot be read \(Input/output error\)"):
                 folder.read_stage("train")
         assert folder.read_stage("train") == {"loss": 1.0}

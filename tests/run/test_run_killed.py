@@ -1,4 +1,4 @@
-"""Processes killed at any moment: the lock vanishes, the newest checkpoint is whole, the metrics have no gap."""
+"""Processes killed at any moment: the lock is released, the newest checkpoint is intact, the metrics have no gap."""
 
 import os
 import random
@@ -78,10 +78,10 @@ def test_after_every_kill_the_newest_checkpoint_is_whole_and_nothing_saved_is_lo
         for kill in range(KILLS):
             saved = max(saved, killed_after(process, moments.uniform(0.0, 0.05), least=kill % 3))
             with RunFolder.open(folder, warn=pytest.fail) as run:
-                found = run.checkpoints.latest(state(0), fingerprint=FINGERPRINT)
+                newest = run.checkpoints.latest(state(0), fingerprint=FINGERPRINT)
                 records = run.metrics.read()
                 assert not list(folder.rglob(".*"))  # strays are gone
-            step, tree = found or (0, state(0))
+            step, tree = newest or (0, state(0))
             assert step >= saved
             for name, wanted in state(step).items():
                 np.testing.assert_array_equal(tree[name], wanted)
@@ -96,9 +96,9 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_last_checkpoint_stays(fol
         assert line(process) == f"{folder}/checkpoints/step-000000002.safetensors: cannot be written (File too large)"
         assert line(process) == f"{folder}/metrics.jsonl: cannot be written (File too large)"
     with RunFolder.open(folder, warn=pytest.fail) as run:
-        found = run.checkpoints.latest({"a": np.zeros(1000)}, fingerprint=FINGERPRINT)
-        assert found is not None
-        assert found[0] == 1
-        np.testing.assert_array_equal(found[1]["a"], np.arange(1000.0))
+        newest = run.checkpoints.latest({"a": np.zeros(1000)}, fingerprint=FINGERPRINT)
+        assert newest is not None
+        assert newest[0] == 1
+        np.testing.assert_array_equal(newest[1]["a"], np.arange(1000.0))
         assert [record["step"] for record in run.metrics.read()] == list(range(9))
         assert (folder / "metrics.jsonl").read_bytes().endswith(b"}\n")  # no half of the tenth

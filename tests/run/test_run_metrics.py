@@ -1,4 +1,4 @@
-"""The metrics file: whole lines, cut at a step, the same as if nothing had happened."""
+"""The metrics file: whole lines, truncated at a step, the same as those of an uninterrupted run."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Finished stages: their results are whole, or they are not finished."""
+"""Finished stages: a stage whose result is damaged or incomplete counts as unfinished."""
 
 import errno
 import json

@@ -75,7 +75,7 @@ def test_bad_input_is_one_line_before_anything_runs(
 def test_ray_that_is_not_installed_is_named_with_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("fluxforge.sweeps._ray.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["sweep", "first-order", "--over", "seed=0:2", "--on", "ray", "-o", str(tmp_path / "s")]) == 2
     assert capsys.readouterr().err == "error: --on ray: ray is not installed: pip install 'fluxforge[ray]'\n"
     assert not (tmp_path / "s").exists()

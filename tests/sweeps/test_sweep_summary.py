@@ -22,10 +22,12 @@ from fluxforge.sweeps._summary import count_rates, write_summary
     ],
 )
 def test_wilson_as_published(successes, trials, low, high, digits):
-    found = wilson_interval(successes, trials)
-    assert [round(bound, digits) for bound in found] == [low, high]
+    interval = wilson_interval(successes, trials)
+    assert [round(bound, digits) for bound in interval] == [low, high]
     mirrored = wilson_interval(trials - successes, trials)
-    assert mirrored == pytest.approx((1 - found[1], 1 - found[0]), abs=1e-15)  # a few roundings of numbers below 1
+    assert mirrored == pytest.approx(
+        (1 - interval[1], 1 - interval[0]), abs=1e-15
+    )  # a few roundings of numbers below 1
 
 
 def test_wilson_at_its_ends():

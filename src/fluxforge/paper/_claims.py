@@ -1,8 +1,8 @@
 """The paper's claims: each sentence with the verdict of the checks that judge it, and the table of all.
 
-Sentences on extrapolation are judged of the paper's networks and of networks in the form of a flux too. Both are put on
-the meshes of the convergence study, none of which they were trained on. There is one network of each, so that a
-sentence is only said to be held or contradicted by it.
+Sentences on extrapolation are also judged by two kinds of networks, the paper's and those in the form of a flux, on the
+meshes of the convergence study, none of which they were trained on. There is one network of each recipe: it holds or
+contradicts a sentence, but does not decide its verdict.
 """
 
 import csv
@@ -43,8 +43,9 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """A claim of the paper in its own words, shortened.
 
     `judged` names the checks, as pairs of part and check, that its verdict is computed from: all have to hold, or with
-    `either` one of them, and the verdict is then conditional if they differ. A sentence that no check judges says in
-    `why` what is missing to test it. A sentence on extrapolation is judged of both kinds of network too, by `kinds`.
+    `either` one of them, and the verdict is then conditional if they differ. For a sentence that no check judges, `why`
+    says what is missing to test it. `kinds` is the measure by which both kinds of networks hold or contradict a
+    sentence on extrapolation.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Place(Struct, frozen=True):
 
 
 class Carried(Struct, frozen=True):
-    """Measurements of a network in the form of a flux: its run's own table, and rows of the convergence study."""
+    """Measurements of a network in the form of a flux: the table of its run, and rows of the convergence study."""
 
     rows: tuple[CarryRow, ...]
     places: tuple[Place, ...] = ()
@@ -105,7 +106,7 @@ class Carried(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from.
 
-    `kinds` is what the paper's networks and networks in the form of a flux say of a sentence on extrapolation.
+    `kinds` has the verdicts of both kinds of networks on a sentence on extrapolation, and is empty for others.
     """
 
     claim: str
@@ -127,7 +128,7 @@ def judge_claims(
     """Judge the paper's sentences, or those given, by the documents of its parts.
 
     A sentence that needs a part which is not among the documents has the verdict "not run here". `carried` is the
-    network in the form of a flux that sentences on extrapolation are judged by beside the paper's own.
+    network in the form of a flux by which sentences on extrapolation are judged besides the paper's networks.
     """
     return [_judge(sentence, documents, carried) for sentence in (SENTENCES if sentences is None else sentences)]
 
@@ -178,7 +179,7 @@ def _find_checks(sentence: Sentence, documents: Mapping[str, Document]) -> Itera
                 yield msgspec.convert(check, Check)
                 break
         else:
-            # A document of an older version, which did not judge this yet.
+            # Documents of older versions do not have every check.
             advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
             yield Check(name, NOT_RUN, advice)
 
@@ -233,9 +234,9 @@ class _Kept(Struct, frozen=True):
 
 
 def read_carried(folder: Path) -> Carried | None:
-    """The run `carry` of the heat equation beside the parts of a folder, or carry.json as it is kept; None without.
+    """The run `carry` of the heat equation beside the parts of a folder, or else its kept result carry.json.
 
-    Raises DocumentError if a kept file is not what it should be.
+    None if the folder has neither, or a run of another equation. Raises DocumentError if carry.json cannot be read.
     """
     if (folder / CARRY / "stages" / f"{CARRY}.json").exists():
         result = load_run(folder / CARRY).result
@@ -258,7 +259,7 @@ def judge_both_kinds(measure: Measure, documents: Mapping[str, Document], carrie
     """Judge a sentence by both kinds; `documents` are those of the parts, of which the convergence study is used.
 
     A network extrapolates if no run blows up and every run errs less than Euler's method; it is more accurate if the
-    residual of every single step is smaller. One in the form of a flux has to show that on its own meshes too.
+    residual of every single step is smaller. For one in the form of a flux the table of its run must show it too.
     """
     measured = list(_find_places(documents.get("convergence", {})))
     measured += [] if carried is None else carried.places
@@ -287,7 +288,7 @@ def _find_places(document: Document) -> Iterator[Place]:
 
 
 def _judge_kind(kind: str, measure: Measure, places: Sequence[Place], rows: Sequence[CarryRow] | None) -> KindVerdict:
-    """`rows` are the network's own table, None for kinds that have none."""
+    """Judge a sentence by one kind of network; `rows` is the table of its run, None for the kind that has none."""
     if not places or (rows is not None and not rows):
         needed = "fluxforge reproduce higher-order convergence"
         needed += "" if rows is None else f", with a finished run of fluxforge discover {CARRY} in its folder"
@@ -295,15 +296,15 @@ def _judge_kind(kind: str, measure: Measure, places: Sequence[Place], rows: Sequ
     by_run = measure == "extrapolates"
     names = list(dict.fromkeys(each.network for each in places))
     ratios = {name: [_ratio(each, by_run) for each in places if each.network == name] for name in names}
-    found = [ratio is not None and ratio < 1.0 for each in ratios.values() for ratio in each]
+    passes = [ratio is not None and ratio < 1.0 for each in ratios.values() for ratio in each]
     sizes = [each.cells for each in places]
     what = "error of runs" if by_run else "residual of one step (θ = ½)"
     evidence = f"{what} over Euler's on {min(sizes):,} to {max(sizes):,} cells, steps of at most {LONGEST:g}: "
     evidence += "; ".join(f"{name} {_describe(values)}" for name, values in ratios.items())
     if rows:
-        own, said = _judge_table(rows, by_run)
-        found, evidence = [*found, *own], f"{evidence}; {said}"
-    return KindVerdict(kind, "held" if all(found) else "contradicted", evidence)
+        table_passes, table_evidence = _judge_table(rows, by_run)
+        passes, evidence = [*passes, *table_passes], f"{evidence}; {table_evidence}"
+    return KindVerdict(kind, "held" if all(passes) else "contradicted", evidence)
 
 
 def _ratio(place: Place, by_run: bool) -> float | None:
@@ -322,12 +323,12 @@ def _describe(ratios: Sequence[float | None]) -> str:
 
 
 def _judge_table(rows: Sequence[CarryRow], by_run: bool) -> tuple[list[bool], str]:
-    """Whether a network's own table shows it, and evidence: no blow-up, or a smaller error than the midpoint rule's."""
+    """Whether each row of a run's table has no blow-up, or a smaller error than the midpoint rule; and the evidence."""
     cells = [row.cells for row in rows]
     where = f"unseen meshes of {min(cells):,} to {max(cells):,} cells"
     if by_run:
-        blew = [row.blew_up for row in rows]
-        return [not each for each in blew], f"1,000 steps blow up in {sum(blew)} of {len(blew)} on {where}"
+        blow_ups = [row.blew_up for row in rows]
+        return [not each for each in blow_ups], f"1,000 steps blow up in {sum(blow_ups)} of {len(blow_ups)} on {where}"
     ratios = [None if row.network is None or not row.midpoint else row.network / row.midpoint for row in rows]
-    found = [each is not None and each < 1.0 for each in ratios]
-    return found, f"error of one step over the midpoint rule's on {where}: {_describe(ratios)}"
+    smaller = [each is not None and each < 1.0 for each in ratios]
+    return smaller, f"error of one step over the midpoint rule's on {where}: {_describe(ratios)}"

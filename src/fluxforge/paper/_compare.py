@@ -1,7 +1,7 @@
 """Compare a fresh run with kept results: which verdicts changed, and which numbers differ by more than allowed.
 
 Deterministic numbers agree to round-off on any processor. Medians and rates over trained seeds agree within the scatter
-of the seeds. Values of single seeds are not compared: the same seed ends elsewhere on another kind of processor.
+of the seeds. Values of single seeds are not compared: the same seed gives another network on another processor.
 """
 
 import math
@@ -134,30 +134,32 @@ def _compare_part(name: str, fresh: Document, kept: Document) -> PartComparison:
     now = find_numbers(name, fresh)
     digits = [each for each in (_find_digits(kept, before), _find_digits(fresh, now)) if each is not None]
     pairs = [(each, now.get(each.where)) for each in before.values() if each.rule.kind not in NOT_COMPARED]
-    moved = [found for was, is_now in pairs if (found := _compare_number(name, was, is_now, digits)) is not None]
+    moved = [
+        difference for was, is_now in pairs if (difference := _compare_number(name, was, is_now, digits)) is not None
+    ]
     return PartComparison(
         name, *presets, _count_kinds(before), len(pairs), min(digits, default=None), tuple(sorted(moved, key=_sort_key))
     )
 
 
-def _count_kinds(found: Mapping[str, Number]) -> dict[str, int]:
+def _count_kinds(numbers: Mapping[str, Number]) -> dict[str, int]:
     """How many numbers of each kind there are. A list of seeds counts as one median, its values as single seeds."""
     counts = Counter[str]()
-    for number in found.values():
+    for number in numbers.values():
         counts[str(number.rule.kind)] += 1
         if number.count > 1:
             counts[str(Kind.SEED)] += number.count
     return {str(kind): counts[str(kind)] for kind in Kind if counts[str(kind)]}
 
 
-def _find_digits(document: Document, found: Mapping[str, Number]) -> int | None:
+def _find_digits(document: Document, numbers: Mapping[str, Number]) -> int | None:
     """The digits a document is kept with: as it states, or KEPT_DIGITS if no number has more; None if in full."""
     if isinstance(stated := document.get("digits"), int):
         return stated
     if "hardware" not in document:
-        # The run's own document, which is not rounded.
+        # A document that a run wrote is not rounded; only kept ones name the hardware.
         return None
-    exact = [number for number in found.values() if number.rule.kind is Kind.EXACT and number.rounded]
+    exact = [number for number in numbers.values() if number.rule.kind is Kind.EXACT and number.rounded]
     most = max((len(Decimal(repr(each.value)).normalize().as_tuple().digits) for each in exact), default=0)
     return KEPT_DIGITS if 0 < most <= KEPT_DIGITS else None
 

@@ -18,7 +18,7 @@ from fluxforge.report._page import COLOURS, MARKERS, panels
 COLUMNS = 3
 # Principal values nearer than this are given as one number.
 APART = 0.3
-# Colour, marker, and whether it is filled: what is equal to another is open and larger, so that both are seen.
+# Colour, marker, and whether it is filled: a scheme that equals another one is open and larger, so that both are seen.
 STYLES: Mapping[str, tuple[str, str, bool]] = {
     "euler": (COLOURS[0], MARKERS[0], True),
     "two-hop": ("#000000", MARKERS[1], False),
@@ -68,17 +68,17 @@ def diffusivity_figure(result: Consistency) -> Figure:
 
 def _draw_diffusivities(panel: Axes, family: Family, name: str) -> None:
     style = _choose_style(name)
-    found = [(h, K) for h, K in zip(family.h, family.diffusivity[name], strict=True) if K is not None]
-    panel.plot([h for h, _ in found], [K.mean for _, K in found], **style)
-    # What is open is equal to something filled, whose lines and numbers it shares.
+    measured = [(h, K) for h, K in zip(family.h, family.diffusivity[name], strict=True) if K is not None]
+    panel.plot([h for h, _ in measured], [K.mean for _, K in measured], **style)
+    # An open marker stands for a scheme equal to a filled one, whose lines and numbers it shares.
     if style["fillstyle"] == "none":
         return
-    for h, K in found:
+    for h, K in measured:
         panel.plot([h, h], K.principal, color=style["color"], linewidth=2)
     if family.lattice is not None:
         for value in family.lattice[name].principal:
             panel.axhline(value, color=style["color"], linestyle=":", linewidth=1.8)
-    last = found[-1][1] if family.lattice is None else family.lattice[name]
+    last = measured[-1][1] if family.lattice is None else family.lattice[name]
     _write_numbers(panel, last, style["color"])
 
 
@@ -98,9 +98,9 @@ def plateau_figure(result: Consistency) -> Figure:
         for k, name in enumerate(names):
             steady = family.steady[name]
             panel.loglog(family.h, steady.errors, **_choose_style(name))
-            said = "no order" if steady.order is None else f"order {steady.order:.2f}"
+            order_text = "no order" if steady.order is None else f"order {steady.order:.2f}"
             place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "fontsize": 10}
-            panel.text(0.97, 0.15 - 0.1 * k, said, color=STYLES[name][0], **place)
+            panel.text(0.97, 0.15 - 0.1 * k, order_text, color=STYLES[name][0], **place)
         _draw_slope(panel, family)
         panel.set(xlabel="h = 1/√cells", ylabel="relative L2 error")
         _label_panel(panel, title, family)
@@ -180,10 +180,10 @@ def _draw_ratios(panel: Axes, groups: Mapping[str, BoundGroup]) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _draw_counterexamples(panel: Axes, found: Sequence[CounterexampleRow]) -> None:
-    names = [each.name for each in found]
-    panel.barh(names, [max(each.ratio, FLOOR) for each in found], color="#D55E00", alpha=0.7)
-    for k, each in enumerate(found):
+def _draw_counterexamples(panel: Axes, rows: Sequence[CounterexampleRow]) -> None:
+    names = [each.name for each in rows]
+    panel.barh(names, [max(each.ratio, FLOOR) for each in rows], color="#D55E00", alpha=0.7)
+    for k, each in enumerate(rows):
         panel.annotate(f" {each.ratio:.0e}×", (each.ratio, k), va="center", fontsize=8)
     panel.axvline(1.0, color="0.3", linewidth=1)
     panel.set(xscale="log", xlabel="error / printed bound, at a training error of zero")

@@ -44,7 +44,7 @@ def _draw_map(result: Convergence, key: str) -> Figure:
     figure = Figure(figsize=(3.4 * COLUMNS + 1.0, 3.0 * rows + 0.5), layout="constrained")
     axes = list(figure.subplots(rows, COLUMNS, squeeze=False, sharex=True, sharey=True).flat)
     for panel, name in zip(axes, names, strict=False):
-        drawn = _draw_panel(panel, result, name, key)
+        tiles = _draw_panel(panel, result, name, key)
         zero = name == "crank-nicolson" and key == "residual_half"
         panel.set_title(f"{name} (zero by definition)" if zero else name, fontsize=10)
     for k, panel in enumerate(axes[: len(names)]):
@@ -54,7 +54,7 @@ def _draw_map(result: Convergence, key: str) -> Figure:
     for panel in axes[len(names) :]:
         panel.set_axis_off()
     axes[len(names)].legend(handles=_make_legend(), loc="center", fontsize=9, frameon=False, handlelength=2.6)
-    bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.8, pad=0.01)
+    bar = figure.colorbar(tiles, ax=axes, extend="both", shrink=0.8, pad=0.01)
     bar.set_label(f"mean |residual| of one step (θ = {THETAS[key]}) / mean |L T + S|")
     return figure
 
@@ -65,8 +65,8 @@ def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMe
     cells = np.array([mesh.cells for mesh in meshes], float)
     fourier = np.array([mesh.fourier for mesh in meshes])
     fractions = sorted({row.fourier for row in result.rows})
-    held = {(row.cells, row.fourier): row for row in result.rows if row.scheme == name}
-    values = np.array([[_get_value(held.get((int(n), f)), key) for n in cells] for f in fractions])
+    rows = {(row.cells, row.fourier): row for row in result.rows if row.scheme == name}
+    values = np.array([[_get_value(rows.get((int(n), f)), key) for n in cells] for f in fractions])
     across = _find_edges(cells)
     # Δt_Fourier at the edges of the tiles, by the power of the cells that joins the meshes.
     at_edge = np.exp(np.interp(np.log(across), np.log(cells), np.log(fourier)))
@@ -78,14 +78,14 @@ def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMe
         np.broadcast_to(across, (len(fractions) + 1, len(across))),
         np.outer(_find_edges(np.array(fractions)), at_edge),
     )
-    shown = np.ma.masked_invalid(values)
-    drawn = panel.pcolormesh(X, Y, shown, norm=LogNorm(LEAST, MOST), cmap="viridis", rasterized=True)
+    visible = np.ma.masked_invalid(values)
+    tiles = panel.pcolormesh(X, Y, visible, norm=LogNorm(LEAST, MOST), cmap="viridis", rasterized=True)
     _draw_lines(panel, meshes, name, (across, at_edge * _find_edges(np.array(fractions))[-1]))
-    blown = [(row.cells, row.dt) for row in held.values() if row.blew_up]
-    if blown:
-        panel.plot(*zip(*blown, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
+    blow_ups = [(row.cells, row.dt) for row in rows.values() if row.blew_up]
+    if blow_ups:
+        panel.plot(*zip(*blow_ups, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
     panel.set(xscale="log", yscale="log", facecolor="0.9")
-    return drawn
+    return tiles
 
 
 def _get_value(row: Row | None, key: str) -> float:
@@ -131,13 +131,13 @@ def errors_figure(result: Convergence) -> Figure:
     largest = max(row.wanted for row in result.rows)
     known = set().union(*(mesh.limits for mesh in result.meshes))
     for k, name in enumerate(result.schemes):
-        # A network may not reach the largest mesh: then its own largest stands for it.
+        # A network may not be measured on the largest mesh: its own largest is shown.
         own = [row for row in result.rows if row.scheme == name]
         reached = max(row.wanted for row in own)
         last = [row for row in own if row.wanted == reached]
         fine = [row for row in last if row.error is not None and row.error < 10]
-        said = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
-        style = _choose_style(name, k, trained=name not in known) | {"label": f"{name} ({said})" if said else name}
+        note = "blows up in time" if not fine else "" if reached == largest else f"in time: {reached:,} cells"
+        style = _choose_style(name, k, trained=name not in known) | {"label": f"{name} ({note})" if note else name}
         errors = [max(row.error or 0.0, 1e-16) for row in fine]
         in_time.loglog([row.fourier for row in fine], errors, **style)
         in_seconds.loglog([row.seconds for row in fine], errors, **style)
@@ -202,7 +202,7 @@ FLOOR = 1e-2
 
 def memory_figure(result: Memory) -> Figure:
     """Measured beside counted megabytes over cells, and the bytes per cell of each scheme."""
-    figure, (measured, counted, each) = panels(3)
+    figure, (measured, counted, bars) = panels(3)
     names = list(result.bytes_per_cell)
     for k, name in enumerate(names):
         for at, fraction in enumerate(result.fractions):
@@ -217,7 +217,7 @@ def memory_figure(result: Memory) -> Figure:
     high = max(panel.get_ylim()[1] for panel in (measured, counted))
     for panel in (measured, counted):
         panel.set_ylim(low, high)
-    _draw_bars(each, result.bytes_per_cell)
+    _draw_bars(bars, result.bytes_per_cell)
     handles, labels = measured.get_legend_handles_labels()
     steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result.fractions[:2])
     figure.suptitle(f"memory beside the mesh and JAX (filled: {steps})", fontsize=10)
@@ -239,14 +239,14 @@ def _draw_curve(panel: Axes, rows: Sequence[MemoryRow], key: str, *, k: int, lab
     )
 
 
-def _draw_bars(panel: Axes, found: Mapping[str, BytesPerCell]) -> None:
-    names = list(found)
+def _draw_bars(panel: Axes, fits: Mapping[str, BytesPerCell]) -> None:
+    names = list(fits)
     place = np.arange(len(names))
     for shift, key, colour, label in (
         (-0.2, "stepping", "#0072B2", "measured while stepping"),
         (0.2, "counted", "#E69F00", "counted"),
     ):
-        values = [max(getattr(found[name], key) or 0.0, 1.0) for name in names]
+        values = [max(getattr(fits[name], key) or 0.0, 1.0) for name in names]
         panel.barh(place + shift, values, height=0.38, color=colour, label=label)
         for at, value in zip(place, values, strict=True):
             panel.annotate(f" {value:.0f}", (value, at + shift), va="center", fontsize=7)

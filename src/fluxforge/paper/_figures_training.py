@@ -18,7 +18,7 @@ from fluxforge.report._page import COLOURS, MARKERS, panels, round_decimals
 from fluxforge.report._tables import Table
 
 SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
-# Which network shows what training gives for which θ.
+# The trained network that is shown for each θ of the direct minimisation.
 TRAINED = {"θ = 0": "two layers, θ = 0", "θ = 0.5": "midpoint", "θ = 1": "two layers, θ = 1"}
 SCHEMES = {"euler": "Euler", "midpoint": "midpoint", "rk4": "RK4"}
 
@@ -27,8 +27,8 @@ def constants_figure(result: HigherOrder) -> Figure:
     """c, a₁ and d against Fo for every θ, from direct minimisation (lines) and from training (hollow marks)."""
     figure, axes = panels(len(SHOWN))
     for panel, (name, title) in zip(axes, SHOWN.items(), strict=True):
-        for k, (theta, found) in enumerate(result.direct.items()):
-            _draw_line(panel, found.rows, name, label=f"{theta}, least residual", k=k)
+        for k, (theta, direct) in enumerate(result.direct.items()):
+            _draw_line(panel, direct.rows, name, label=f"{theta}, least residual", k=k)
             trained = result.networks.get(TRAINED.get(theta, ""))
             if trained is not None:
                 _draw_marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
@@ -60,9 +60,9 @@ def _draw_marks(panel: Axes, rows: Sequence[NetworkStep], name: str, *, label: s
 def four_layers_figure(result: HigherOrder) -> Figure:
     """The constants of four layers against Fo, for the θ-residual and for the one of fourth order."""
     figure, axes = panels(len(result.direct_four))
-    for panel, (name, found) in zip(axes, result.direct_four.items(), strict=True):
+    for panel, (name, direct) in zip(axes, result.direct_four.items(), strict=True):
         for k in range(1, 5):
-            _draw_line(panel, found.rows, f"c{k}", label=f"layer {k}", k=k - 1)
+            _draw_line(panel, direct.rows, f"c{k}", label=f"layer {k}", k=k - 1)
             panel.axhline(1.0 / (5 - k), color=COLOURS[k - 1], linewidth=0.8, linestyle=":")
             trained = result.networks.get(f"four layers, {name}")
             if trained is not None:
@@ -81,8 +81,8 @@ def _count_outside(panel: Axes) -> None:
     marks = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "None"] or [[]])
     outside = int(((marks < low) | (marks > high)).sum())
     if outside:
-        said = f"{outside} of {len(marks)} marks lie outside"
-        panel.text(0.98, 0.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
+        note = f"{outside} of {len(marks)} marks lie outside"
+        panel.text(0.98, 0.02, note, transform=panel.transAxes, ha="right", va="bottom", fontsize=7.5, color="0.3")
 
 
 def residuals_figure(result: HigherOrder) -> Figure:
@@ -124,9 +124,9 @@ def symbolic_figure(result: Symbolic) -> Figure:
         _label(panel, title, yscale="log", xlabel="complexity", ylabel="relative error")
     panel = axes[-1]
     for k, engine in enumerate(result.engines):
-        own = enumerate(row for row in result.rows if row.engine == engine)
-        # A network whose formula was not found leaves its place empty.
-        rows = [(place + 0.25 * k, row) for place, row in own if row.network_loss is not None]
+        numbered = enumerate(row for row in result.rows if row.engine == engine)
+        # Networks without a formula keep their place on the axis.
+        rows = [(place + 0.25 * k, row) for place, row in numbered if row.network_loss is not None]
         if not rows:
             continue
         for marker, key, label in ((MARKERS[0], "network_loss", "network"), (MARKERS[1], "formula_loss", "formula")):
@@ -140,18 +140,22 @@ def symbolic_figure(result: Symbolic) -> Figure:
 
 
 def pinn_figure(result: Symbolic) -> Figure:
-    """Flux and source constants of least residual against Δt, per θ, the network's own, and the pair without faces."""
+    """Flux and source constants against Δt per θ: of least residual, of a trained network, and of a pair alone."""
     names = {"c1": "flux constant c/α", "a1": "source constant"}
     figure, axes = panels(len(names))
     for panel, (name, title) in zip(axes, names.items(), strict=True):
-        for k, (theta, found) in enumerate(result.against_step.items()):
-            rows = sorted(found.rows, key=lambda row: row.step)
+        for k, (theta, study) in enumerate(result.against_step.items()):
+            rows = sorted(study.rows, key=lambda row: row.step)
             steps = [row.step for row in rows]
             panel.plot(steps, [row.constants[name] for row in rows], color=COLOURS[k], label=f"{theta}, least residual")
-            own = [(row.step, row.network[name]) for row in rows if row.network]
-            if own:
+            trained = [(row.step, row.network[name]) for row in rows if row.network]
+            if trained:
                 panel.plot(
-                    *zip(*own, strict=True), MARKERS[k], color=COLOURS[k], fillstyle="none", label=f"{theta}, trained"
+                    *zip(*trained, strict=True),
+                    MARKERS[k],
+                    color=COLOURS[k],
+                    fillstyle="none",
+                    label=f"{theta}, trained",
                 )
             if name == "c1":
                 panel.plot(steps, [row.alone for row in rows], ":", color=COLOURS[k], linewidth=1)
@@ -172,14 +176,14 @@ def rates_figure(result: Rates) -> Figure:
     figure, (counts, explained) = panels(2)
     names = list(result.recipes)
     for k, name in enumerate(names):
-        found, left = result.recipes[name], 0
+        tally, left = result.recipes[name], 0
         for verdict, colour in OUTCOME_COLOURS.items():
-            count = found.verdicts.get(verdict, 0)
+            count = tally.verdicts.get(verdict, 0)
             counts.barh(k, count, left=left, color=colour, label=verdict if k == 0 else None)
             if count:
                 counts.text(left + count / 2, k, str(count), ha="center", va="center", fontsize=8)
             left += count
-        values = [row.explained for row in found.rows if row.explained is not None]
+        values = [row.explained for row in tally.rows if row.explained is not None]
         if values:
             explained.plot(values, [k] * len(values), "o", color=COLOURS[0], fillstyle="none", markersize=5)
     for panel in (counts, explained):
@@ -194,17 +198,17 @@ def rates_figure(result: Rates) -> Figure:
 
 def rates_table(result: Rates) -> Table:
     """A row per recipe: what it expects, how many seeds ended in which verdict, and what they share."""
-    rows = tuple(_format_tally(name, found) for name, found in result.recipes.items())
+    rows = tuple(_format_tally(name, tally) for name, tally in result.recipes.items())
     columns = ("recipe", "expects", *OUTCOMES, "as expected", "explained, median [quartiles]", "seconds, median")
     return Table("Verdicts over the seeds of every recipe", columns, rows)
 
 
-def _format_tally(name: str, found: Tally) -> tuple[str, ...]:
-    explained = found.medians.get("explained")
-    told = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
-    counts = (str(found.verdicts.get(verdict, 0)) for verdict in OUTCOMES)
-    seconds = "—" if found.seconds is None else f"{found.seconds.median:.0f}"
-    return (name, found.expected, *counts, f"{found.rate.reached} of {found.rate.of}", told, seconds)
+def _format_tally(name: str, tally: Tally) -> tuple[str, ...]:
+    explained = tally.medians.get("explained")
+    explained_text = "—" if explained is None else f"{explained.median:.4f} [{explained.q1:.4f}, {explained.q3:.4f}]"
+    counts = (str(tally.verdicts.get(verdict, 0)) for verdict in OUTCOMES)
+    seconds = "—" if tally.seconds is None else f"{tally.seconds.median:.0f}"
+    return (name, tally.expected, *counts, f"{tally.rate.reached} of {tally.rate.of}", explained_text, seconds)
 
 
 COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", "outcome", "seconds")
@@ -219,6 +223,6 @@ def controls_table(result: Controls) -> Table:
 
 def _format_control(row: ControlRow) -> tuple[str, ...]:
     explained = "—" if row.explained is None else f"{row.explained:.2%}"
-    told = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
-    allowed, formula = " or ".join(row.allowed), round_decimals(told, 4) if told else "—"
+    formulas = "; ".join(f"{name} = {text}" for name, text in {**row.messages, **row.outputs}.items())
+    allowed, formula = " or ".join(row.allowed), round_decimals(formulas, 4) if formulas else "—"
     return (row.name, row.what, row.verdict, explained, formula, allowed, row.outcome, f"{row.seconds:.0f}")

@@ -112,8 +112,8 @@ class Number:
 
 def find_numbers(part: str, document: Document) -> dict[str, Number]:
     """Every number of a part's document by its place, which reads like `rows[3].error`."""
-    own = {key: value for key, value in document.items() if key not in PROVENANCE}
-    return {number.where: number for number in _walk(part, own, "", (), (own,))}
+    content = {key: value for key, value in document.items() if key not in PROVENANCE}
+    return {number.where: number for number in _walk(part, content, "", (), (content,))}
 
 
 def _walk(part: str, value: Any, where: str, names: tuple[str, ...], around: tuple[Any, ...]) -> Iterator[Number]:
@@ -124,7 +124,7 @@ def _walk(part: str, value: Any, where: str, names: tuple[str, ...], around: tup
     elif isinstance(value, Sequence) and not isinstance(value, str):
         yield from _walk_list(part, value, where, names, around)
     elif _is_number(value):
-        yield _number(find_rule(part, names), value, where, names, around)
+        yield _make_number(find_rule(part, names), value, where, names, around)
 
 
 def _walk_list(
@@ -139,11 +139,11 @@ def _walk_list(
         return
     for k, each in enumerate(values):
         named = each if isinstance(each, Mapping) else {}
-        called = str(next((named[key] for key in IDENTITY if key in named), k))
-        yield from _walk(part, each, f"{where}[{k}]", (*names, called), (*around, values))
+        name = str(next((named[key] for key in IDENTITY if key in named), k))
+        yield from _walk(part, each, f"{where}[{k}]", (*names, name), (*around, values))
 
 
-def _number(rule: Rule, value: float, where: str, names: tuple[str, ...], around: tuple[Any, ...]) -> Number:
+def _make_number(rule: Rule, value: float, where: str, names: tuple[str, ...], around: tuple[Any, ...]) -> Number:
     beside = around[-1]
     quartiles = None
     if rule.kind is Kind.MEDIAN and isinstance(beside, Mapping) and {"q1", "q3"} <= set(beside):

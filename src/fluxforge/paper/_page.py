@@ -26,7 +26,7 @@ LOOKS = {
     "cannot be tested from the text": "unknown",
     "not run here": "unknown",
 }
-# A drawing with more text than this is put in as pixels.
+# Characters of SVG; larger drawings are embedded as PNG.
 LARGEST_SVG = 600_000
 # The schemes that are typeset, in the paper's order, each with a title and a sentence.
 FORMULAS = {
@@ -67,12 +67,12 @@ class Section:
 
 def make_section(name: str, part: Part, document: Document) -> Section:
     """The section of a part: its figures, drawn, and files of the data of each."""
-    result, found = part.read(document), tables(document)
+    result, by_table = part.read(document), tables(document)
     pictures = [
         (
             title,
             _embed(drawn.draw(result), f"{name}-{title}", drawn.caption),
-            _downloads(title, document, found, drawn.keys),
+            _make_downloads(title, document, by_table, drawn.keys),
         )
         for title, drawn in part.figures.items()
     ]
@@ -124,7 +124,7 @@ def reproduction_page(
 
 
 def _embed(figure: Figure, name: str, caption: str) -> Shown:
-    """A figure as SVG, or as pixels where that is too much text."""
+    """A figure as SVG, or as PNG if the SVG is longer than LARGEST_SVG."""
     shown = embed_figure(figure, name, caption, look="light")
     if len(shown.svg) <= LARGEST_SVG:
         return shown
@@ -134,18 +134,20 @@ def _embed(figure: Figure, name: str, caption: str) -> Shown:
     return Shown(Markup('<img alt="" src="data:image/png;base64,{}">').format(coded), caption, caption, "light")
 
 
-def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], wanted: Sequence[str]) -> list[Download]:
+def _make_downloads(
+    title: str, document: Document, by_table: Mapping[str, list[Row]], wanted: Sequence[str]
+) -> list[Download]:
     """The data of a figure: as CSV, its tables one below the other with a column for the table's name; and as JSON."""
     rows = [
         {"table": where, **row}
-        for where, table in found.items()
+        for where, table in by_table.items()
         if any(where == each or where.startswith(f"{each}/") for each in wanted)
         for row in table
     ]
-    own = {key: document[key] for key in wanted if key in document}
-    if not own:
+    selected = {key: document[key] for key in wanted if key in document}
+    if not selected:
         return []
-    text = json.dumps(own, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(selected, ensure_ascii=False, allow_nan=False)
     return [
         Download("CSV", f"{title}.csv", _to_url(table_csv(rows), "text/csv")),
         Download("JSON", f"{title}.json", _to_url(text, "application/json")),
@@ -153,7 +155,7 @@ def _downloads(title: str, document: Document, found: Mapping[str, list[Row]], w
 
 
 def _to_url(text: str, kind: str) -> str:
-    """A text as a data URL: short ones readable, others in base 64."""
+    """A text as a data URL: percent-encoded, thus readable, if it is short, otherwise in base 64."""
     if len(text) < 2000:
         return f"data:{kind};charset=utf-8,{quote(text, safe='')}"
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"

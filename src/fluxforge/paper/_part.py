@@ -1,4 +1,4 @@
-"""A part of the paper: its study, figures and texts, and its run in a folder of its own.
+"""A part of the paper: its study, figures and texts, and its run in a subfolder of the reproduction.
 
 A part that is finished in the folder with the same inputs is skipped.
 """
@@ -36,7 +36,7 @@ VERSION = 1
 NOT_INPUTS = frozenset({"platform", "system"})
 # The record of a part's files, and the lock of the process that runs the part.
 OUTPUTS, LOCK = "outputs.json", "part.lock"
-# Seconds. Temporary files beside the parts are removed at this age only: other parts may be written there now.
+# Seconds. Temporary files beside the parts are removed at this age only: another process may be writing younger ones.
 AN_HOUR = 3600.0
 
 
@@ -132,17 +132,17 @@ def run_part(
     if folder is None:
         with TemporaryDirectory() as scratch:
             return _measure(name, part, config, Path(scratch) / name, digest_inputs(part, config, None), tell, warn)
-    with _hold_folder(folder, name) as own:
+    with _hold_folder(folder, name) as part_folder:
         inputs = digest_inputs(part, config, folder)
         done = None if again else _read_document(folder, name)
         if done is not None and done.get("inputs") == inputs:
-            _check_outputs(part, done, own, warn)
+            _check_outputs(part, done, part_folder, warn)
             return done
-        document = _measure(name, part, config, own, inputs, tell, warn)
-        with explain_failure(own):
-            (own / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
-        write_document(own / f"{name}.json", name, VERSION, document)
-        _record_outputs(own, [own / f"{name}.json", *_draw_figures(part, document, own)])
+        document = _measure(name, part, config, part_folder, inputs, tell, warn)
+        with explain_failure(part_folder):
+            (part_folder / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
+        write_document(part_folder / f"{name}.json", name, VERSION, document)
+        _record_outputs(part_folder, [part_folder / f"{name}.json", *_draw_figures(part, document, part_folder)])
     return document
 
 
@@ -165,11 +165,11 @@ def digest_inputs(part: Part, config: StudyConfig, folder: Path | None) -> str:
 
 
 def _measure(
-    name: str, part: Part, config: StudyConfig, own: Path, inputs: str, tell: Progress, warn: Warn
+    name: str, part: Part, config: StudyConfig, part_folder: Path, inputs: str, tell: Progress, warn: Warn
 ) -> Document:
     """Run the study and judge its claims; the document begins with the same two fields as when it is read."""
     start = time.perf_counter()
-    result = part.module.run(config, own, tell, warn)
+    result = part.module.run(config, part_folder, tell, warn)
     content = to_document(result, part.module.judge(result))
     head = {"format": f"fluxforge-{name}", "format_version": VERSION}
     took = round(time.perf_counter() - start, 1)
@@ -190,39 +190,43 @@ def _read_document(folder: Path | None, name: str) -> Document | None:
 
 @contextmanager
 def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Create and lock the part's own folder, and remove temporary files of killed processes."""
-    own = folder / name
-    with explain_failure(own):
-        own.mkdir(parents=True, exist_ok=True)
-    with lock_folder(own, LOCK), hold_folder(own):
-        remove_strays(own)
+    """Create and lock the folder of the part, and remove temporary files of killed processes."""
+    part_folder = folder / name
+    with explain_failure(part_folder):
+        part_folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(part_folder, LOCK), hold_folder(part_folder):
+        remove_strays(part_folder)
         remove_strays(folder, seconds=AN_HOUR)
-        yield own
+        yield part_folder
 
 
-def _record_outputs(own: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
-    """Record the digests of files; `others` keep the digest given, so that a changed file stays a changed one."""
-    write_document(own / OUTPUTS, "outputs", 1, {"files": {**digest_files(own, paths), **(others or {})}})
+def _record_outputs(part_folder: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
+    """Record the digests of files; `others` keep the digests given, so that changed files are reported again."""
+    write_document(
+        part_folder / OUTPUTS, "outputs", 1, {"files": {**digest_files(part_folder, paths), **(others or {})}}
+    )
 
 
-def _check_outputs(part: Part, document: Document, own: Path, warn: Warn) -> None:
+def _check_outputs(part: Part, document: Document, part_folder: Path, warn: Warn) -> None:
     """Compare the files of a finished part with their record; draw missing figures, warn of what is changed."""
-    recorded = (own / OUTPUTS).exists()
-    outputs = read_document(own / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
-    record = read_digests(outputs.get("files"), own / OUTPUTS)
-    changed = find_altered(own, record).changed
+    recorded = (part_folder / OUTPUTS).exists()
+    outputs = read_document(part_folder / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
+    record = read_digests(outputs.get("files"), part_folder / OUTPUTS)
+    changed = find_altered(part_folder, record).changed
     for name in changed:
         remedy = "remove it to have it drawn again" if Path(name).stem in part.figures else "--again replaces it"
-        warn(f"{own / name}: has changed since the part was run (its SHA-256 differs); {remedy}")
-    missing = [path for path in _figure_paths(part, own) if not path.exists()]
+        warn(f"{part_folder / name}: has changed since the part was run (its SHA-256 differs); {remedy}")
+    missing = [path for path in _figure_paths(part, part_folder) if not path.exists()]
     if recorded and not missing:
         return
-    _draw_figures(part, document, own, missing)
+    _draw_figures(part, document, part_folder, missing)
     for path in missing:
         warn(f"{path}: was missing and is drawn again")
     # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
     _record_outputs(
-        own, [own / f"{own.name}.json", *_figure_paths(part, own)], {name: record[name] for name in changed}
+        part_folder,
+        [part_folder / f"{part_folder.name}.json", *_figure_paths(part, part_folder)],
+        {name: record[name] for name in changed},
     )
 
 
@@ -235,8 +239,8 @@ def _draw_figures(part: Part, document: Document, folder: Path, wanted: Collecti
     paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
     result = part.read(document)
     for title, drawn in part.figures.items():
-        if own := [path for path in paths if path.stem == title]:
+        if targets := [path for path in paths if path.stem == title]:
             figure = drawn.draw(result)
-            for path in own:
+            for path in targets:
                 save_figure(figure, path)
     return paths

@@ -75,7 +75,10 @@ TABLES: Mapping[str, Callable[[Any], Table]] = {
 
 def _make_part(name: str) -> Part:
     text = msgspec.structs.asdict(PART_TEXTS[name])
-    figures = {title: Drawn(DRAW[title], own.caption, own.keys) for title, own in text.pop("figures").items()}
+    figures = {
+        title: Drawn(DRAW[title], figure_text.caption, figure_text.keys)
+        for title, figure_text in text.pop("figures").items()
+    }
     return Part(MODULES[name], figures=figures, table=TABLES.get(name), **text)
 
 

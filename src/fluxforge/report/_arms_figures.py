@@ -15,7 +15,7 @@ METRICS = (
     ("ood_mse", "one step,\nunseen meshes\nMSE"),
     ("rollout_mse", "50 steps,\nunseen meshes\nMSE"),
 )
-# Errors below float32's square resolution are drawn there.
+# Errors below the square of float32's resolution are drawn here.
 FLOOR = 1e-15
 
 
@@ -27,8 +27,8 @@ def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))
     for column, (arm, title, colour) in enumerate(COLUMNS):
-        _metrics(axes[0, column], arms[arm], colour)
-        _histogram(axes[1, column], arms[arm].last_layer, colour)
+        _draw_metrics(axes[0, column], arms[arm], colour)
+        _draw_histogram(axes[1, column], arms[arm].last_layer, colour)
         axes[0, column].set_title(title)
     axes[0, 0].set_ylabel("error against the first-order scheme")
     axes[1, 0].set_ylabel("share of weights")
@@ -36,7 +36,7 @@ def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
     return figure
 
 
-def _metrics(panel: Axes, arm: Arm, colour: str) -> None:
+def _draw_metrics(panel: Axes, arm: Arm, colour: str) -> None:
     rng = np.random.default_rng(0)
     for k, (name, _) in enumerate(METRICS):
         values = np.maximum(np.asarray(getattr(arm, name), float), FLOOR)
@@ -52,7 +52,7 @@ def _metrics(panel: Axes, arm: Arm, colour: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _histogram(panel: Axes, weights: Sequence[Number], colour: str) -> None:
+def _draw_histogram(panel: Axes, weights: Sequence[Number], colour: str) -> None:
     values = np.asarray(weights, float)
     reach = max(0.3, float(np.abs(values).max()))
     bins = np.linspace(-reach, reach, 61)

@@ -9,8 +9,8 @@ from fluxforge._files import write_text
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
+    draw_legend_below,
     embed_figure,
-    legend_below,
     page,
     panels,
     plot_formula,
@@ -40,7 +40,7 @@ def carry_figure(result: CarryResult, fields: Sequence[str] = ()) -> Figure:
             if points:
                 panel.loglog(*zip(*points, strict=True), color=colour, marker=marker, ms=4, label=words)
         panel.set(xlabel="cells", ylabel="error of one step / its change", title=FIELDS.get(field, field))
-    legend_below(figure, axes[0], columns=2 if len(fields) == 1 else 4)
+    draw_legend_below(figure, axes[0], columns=2 if len(fields) == 1 else 4)
     return figure
 
 
@@ -52,10 +52,10 @@ def coefficients_figure(result: CarryResult) -> Figure | None:
     for panel, (name, points) in zip(axes, result.points.items(), strict=True):
         panel.semilogx(points.total, points.network, ".", color=COLOURS[0], ms=4, label="network, face by face")
         if points.formula:
-            drawn = sorted(zip(points.total, points.formula, strict=True))
-            panel.semilogx(*zip(*drawn, strict=True), "x", color=COLOURS[1], ms=3, label="formula")
+            curve = sorted(zip(points.total, points.formula, strict=True))
+            panel.semilogx(*zip(*curve, strict=True), "x", color=COLOURS[1], ms=3, label="formula")
         panel.set(xlabel=r"$\mathrm{Fo}_P + \mathrm{Fo}_N$", ylabel=plot_formula(name) or name)
-    legend_below(figure, axes[0])
+    draw_legend_below(figure, axes[0])
     return figure
 
 

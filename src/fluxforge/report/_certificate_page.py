@@ -113,16 +113,16 @@ def formula_lines(scheme: Scheme) -> list[str]:
 
 def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
     """The figures that this certificate has data for, by name."""
-    found = {}
+    figures = {}
     if any(result.study is not None for result in certificate.space.values()):
-        found["convergence"] = convergence_figure(certificate)
+        figures["convergence"] = convergence_figure(certificate)
     if certificate.time is not None:
-        found["time"] = time_figure(certificate)
+        figures["time"] = time_figure(certificate)
     if certificate.stability is not None and certificate.stability.one_operator:
-        found["stability"] = stability_figure(certificate)
+        figures["stability"] = stability_figure(certificate)
     if certificate.curves:
-        found["cost"] = cost_figure(certificate)
-    return found
+        figures["cost"] = cost_figure(certificate)
+    return figures
 
 
 def convergence_figure(certificate: Certificate) -> Figure:
@@ -138,13 +138,13 @@ def convergence_figure(certificate: Certificate) -> Figure:
             panel.loglog(
                 result.study.cells, rates.errors, MARKERS[k % 7] + "-", color=COLOURS[k % 7], label=label, markersize=4
             )
-        _guides(panel)
+        _draw_guides(panel)
         panel.set(xlabel="number of cells", ylabel=f"relative {'L2' if norm == 'l2' else 'L∞'} error")
         panel.legend(fontsize=7.5, framealpha=0.9)
     return figure
 
 
-def _guides(panel: Axes) -> None:
+def _draw_guides(panel: Axes) -> None:
     """Slopes of order 1 and 2 in h, that is ½ and 1 in the number of cells."""
     left, right = panel.get_xlim()
     x = np.geomspace(left * 1.3, right / 1.3, 2)
@@ -172,19 +172,19 @@ def time_figure(certificate: Certificate) -> Figure:
 
 def stability_figure(certificate: Certificate) -> Figure:
     """R along the negative axis, and the region |R| ≤ 1 in the complex plane."""
-    found = certificate.stability
-    assert found is not None
-    assert found.factor is not None
-    assert found.interval is not None
+    stability = certificate.stability
+    assert stability is not None
+    assert stability.factor is not None
+    assert stability.interval is not None
     figure, (along, region) = panels(2)
-    factor = _function(found.factor)
-    reach = 4.0 if not np.isfinite(found.interval) or found.interval == 0 else 1.15 * found.interval
+    factor = _compile_factor(stability.factor)
+    reach = 4.0 if not np.isfinite(stability.interval) or stability.interval == 0 else 1.15 * stability.interval
     x = np.linspace(0, reach, 800)
     along.plot(-x, np.real(factor(-x + 0j)), color=COLOURS[0])
     along.axhspan(-1, 1, color="0.92", zorder=0)
     along.axhline(0, color="0.6", linewidth=0.8)
-    if np.isfinite(found.interval) and found.interval > 0:
-        along.axvline(-found.interval, color=COLOURS[1], linestyle="--", label=f"−{found.interval:.5g}")
+    if np.isfinite(stability.interval) and stability.interval > 0:
+        along.axvline(-stability.interval, color=COLOURS[1], linestyle="--", label=f"−{stability.interval:.5g}")
         along.legend(fontsize=8)
     along.set(xlabel="z = Δtλ", ylabel="R(z)", ylim=(-1.6, 1.6))
     height = max(2.0, 0.25 * reach)
@@ -212,7 +212,7 @@ def cost_figure(certificate: Certificate) -> Figure:
     return figure
 
 
-def _function(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:
+def _compile_factor(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:
     numerator, denominator = sp.fraction(sp.together(factor))
     z = next(iter(factor.free_symbols))
     top, bottom = ([complex(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))

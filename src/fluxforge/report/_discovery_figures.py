@@ -40,7 +40,7 @@ MEASURES = {
     "rollout_mse": "many steps, mean square",
 }
 FRONT_COLUMNS = ("name", "kind", "complexity", "error", "formula")
-# The network's constants are shown up to so many times the range of the formula's beyond it.
+# Constants of the network are drawn up to this distance from the formula's, in units of the range of the latter.
 BEYOND = 1.5
 TINY = 1e-3
 HOLLOW = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
@@ -48,16 +48,16 @@ HOLLOW = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
 
 def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str, Figure]:
     """The figures that this run has data for, by name: `front`, `limit`, `loss`, `errors`."""
-    found = {}
+    figures = {}
     if fronts := shown_fronts(result):
-        found["front"] = front_figure(fronts)
+        figures["front"] = front_figure(fronts)
     if limit_rows(result):
-        found["limit"] = limit_figure(result)
+        figures["limit"] = limit_figure(result)
     if terms(metrics):
-        found["loss"] = loss_figure(metrics, result.member)
+        figures["loss"] = loss_figure(metrics, result.member)
     if errors := step_errors(result):
-        found["errors"] = errors_figure(errors)
-    return found
+        figures["errors"] = errors_figure(errors)
+    return figures
 
 
 def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
@@ -80,10 +80,10 @@ def front_csv(fronts: Mapping[str, FrontTable]) -> str:
 
 def step_errors(result: Discovery) -> dict[str, StepErrors]:
     """Errors of network and formula on unseen meshes; empty if they were not compared there."""
-    found = result.evaluation
-    if found is None or found.network is None or found.formula is None:
+    evaluation = result.evaluation
+    if evaluation is None or evaluation.network is None or evaluation.formula is None:
         return {}
-    return {"network": found.network, "formula": found.formula}
+    return {"network": evaluation.network, "formula": evaluation.formula}
 
 
 def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
@@ -165,11 +165,11 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
     """Distance from the law of the data on unseen meshes: network above, formula below, for each measure."""
     figure, (panel,) = panels(1)
     names = list(MEASURES)
-    for k, (who, own) in enumerate(errors.items()):
-        values: list[float | None] = [getattr(own, name) for name in names]
+    for k, (who, row) in enumerate(errors.items()):
+        values: list[float | None] = [getattr(row, name) for name in names]
         y = np.arange(len(names)) + (k - 0.5) * 0.34
-        drawn = [max(v, LOWEST**2) if v is not None and _is_finite(v) else math.nan for v in values]
-        panel.plot(drawn, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
+        x = [max(v, LOWEST**2) if v is not None and _is_finite(v) else math.nan for v in values]
+        panel.plot(x, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
         for value, place in zip(values, y, strict=True):
             _annotate_value(panel, value, float(place), COLOURS[k])
     panel.set(
@@ -184,7 +184,7 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
 
 
 def _annotate_value(panel: Axes, value: float | None, place: float, colour: str) -> None:
-    """The value beside its mark; what is not finite has no mark, and stands at the edge."""
+    """Write a value above its mark; one that is not finite has no mark, and is written in the middle of its row."""
     if _is_finite(value):
         at, where = (max(float(value or 0.0), LOWEST**2), place), "data"
         text, offset = number(value), (0, 7)
@@ -207,11 +207,11 @@ def limit_rows(result: Discovery) -> list[StepRow]:
 
 
 def limit_figure(result: Discovery) -> Figure:
-    """Constants against the step, a panel for those that tend to the same; the network's own are hollow."""
-    groups = _groups(result)
+    """Constants against the step, a panel per fraction that limits are rounded to; the network's own are hollow."""
+    groups = _group_constants(result)
     figure, axes = panels(len(groups), columns=2)
     for panel, (aim, names) in zip(axes, groups.items(), strict=True):
-        _draw(panel, result, names)
+        _draw_constants(panel, result, names)
         if aim:
             panel.set_title(f"towards {aim}", fontsize=10)
     return figure
@@ -219,35 +219,35 @@ def limit_figure(result: Discovery) -> Figure:
 
 def limit_pictures(result: Discovery) -> list[Shown]:
     """A picture per panel, for a page."""
-    found = []
-    for k, names in enumerate(_groups(result).values() if limit_rows(result) else ()):
+    pictures = []
+    for k, names in enumerate(_group_constants(result).values() if limit_rows(result) else ()):
         figure, (panel,) = panels(1)
-        outside = _draw(panel, result, names)
+        outside = _draw_constants(panel, result, names)
         caption = f"{', '.join(names)} against the step: lines are the formula's best, stars what they tend to"
         caption += ", hollow marks the network's own" if _network_names(result, names) else ""
         caption += f", {outside} of which lie outside" if outside else ""
         ends = (
             f"{name} goes from {row[0]} at the longest step to {row[2]}" for name, *row in limit_table(result, names)
         )
-        found.append(embed_figure(figure, f"limit{k}", f"{caption}.", alt="; ".join(ends)))
-    return found
+        pictures.append(embed_figure(figure, f"limit{k}", f"{caption}.", alt="; ".join(ends)))
+    return pictures
 
 
 def limit_table(result: Discovery, names: Sequence[str] | None = None) -> list[tuple[str, str, str, str, str]]:
-    """Constant, at the longest step, at the shortest, limit ± uncertainty, and what it was taken as."""
+    """Constant, at the longest step, at the shortest, limit ± uncertainty, and the fraction it is rounded to."""
     rows = limit_rows(result)
     if not rows:
         return []
-    values, spread, taken = result.constants or {}, result.constants_uncertainty or {}, result.rational or {}
+    values, spread, rational = result.constants or {}, result.constants_uncertainty or {}, result.rational or {}
     if result.constants_fitted is not None:
         values, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
     return [
         (
             name,
-            _short(rows[0].constants.get(name)),
-            _short(rows[-1].constants.get(name)),
-            "—" if (value := values.get(name)) is None else with_uncertainty(value, spread.get(name)),
-            str(taken.get(name) or _short(values.get(name))),
+            _format_constant(rows[0].constants.get(name)),
+            _format_constant(rows[-1].constants.get(name)),
+            "—" if (value := values.get(name)) is None else format_with_uncertainty(value, spread.get(name)),
+            str(rational.get(name) or _format_constant(values.get(name))),
         )
         for name in (rows[0].constants if names is None else names)
     ]
@@ -264,7 +264,7 @@ def step_label(result: Discovery) -> str:
     return "Δt in units of the Fourier step" if result.laws else "Δt"
 
 
-def with_uncertainty(value: float, spread: float | None) -> str:
+def format_with_uncertainty(value: float, spread: float | None) -> str:
     """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸."""
     if spread is None or not math.isfinite(spread) or not math.isfinite(value):
         return number(value, 10)
@@ -274,27 +274,27 @@ def with_uncertainty(value: float, spread: float | None) -> str:
     return f"{value:.{decimals}f} ± {number(spread, 2)}".replace("-", "−")
 
 
-def _short(value: float | None) -> str:
-    """Five places, so that 1.00000 is not the number 1; fewer digits of what is tiny."""
+def _format_constant(value: float | None) -> str:
+    """A constant to five decimal places, even if they are zeros: 1.00000, not an exact 1; tiny ones to three digits."""
     return decimals(value, 5) if value is None or abs(value) >= TINY else number(value)
 
 
-def _groups(result: Discovery) -> dict[str, list[str]]:
-    """Constants by what they were taken as."""
-    names, taken = list(limit_rows(result)[0].constants), result.rational or {}
-    found: dict[str, list[str]] = {}
+def _group_constants(result: Discovery) -> dict[str, list[str]]:
+    """Names of constants by the fraction they are rounded to; "" for those that are not."""
+    names, rational = list(limit_rows(result)[0].constants), result.rational or {}
+    groups: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(str(taken.get(name) or ""), []).append(name)
-    return found
+        groups.setdefault(str(rational.get(name) or ""), []).append(name)
+    return groups
 
 
-def _draw(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
+def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
     """Draw these constants, and return how many of the network's are too far off to be shown."""
     rows = limit_rows(result)
     steps, left = [row.step for row in rows], rows[-1].step / 2
     for k, name in enumerate(names):
-        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_look(k), label=name)
-        _end(panel, result, name, left=left, look=_look(k))
+        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_choose_style(k), label=name)
+        _draw_limit(panel, result, name, left=left, look=_choose_style(k))
     low, high = panel.get_ylim()
     reach = BEYOND * (high - low)
     outside = 0
@@ -302,7 +302,7 @@ def _draw(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
         values = _column([row.network for row in rows], name)
         far = (values < low - reach) | (values > high + reach)
         outside += int(far.sum())
-        panel.plot(steps, np.where(far, np.nan, values), " ", **_look(names.index(name)) | HOLLOW, label=label)
+        panel.plot(steps, np.where(far, np.nan, values), " ", **_choose_style(names.index(name)) | HOLLOW, label=label)
     panel.set(xscale="log", xlabel=step_label(result), ylabel="constant")
     # Readings of the network lie between the halvings; their labels would overlap.
     ticks = [row.step for row in rows if not row.network][::2] or steps[::2]
@@ -314,8 +314,8 @@ def _draw(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
     return outside
 
 
-def _end(panel: Axes, result: Discovery, name: str, *, left: float, look: dict[str, Any]) -> None:
-    """What a constant tends to, with its uncertainty, at the edge."""
+def _draw_limit(panel: Axes, result: Discovery, name: str, *, left: float, look: dict[str, Any]) -> None:
+    """Draw the limit of a constant, with its uncertainty, at the left edge."""
     value = (result.constants or {}).get(name)
     if value is None or not math.isfinite(value):
         return
@@ -325,14 +325,14 @@ def _end(panel: Axes, result: Discovery, name: str, *, left: float, look: dict[s
 
 
 def _network_names(result: Discovery, names: Sequence[str]) -> dict[str, str]:
-    """Which of the network's own constants belong to these, and what they are called."""
-    own = {name for row in limit_rows(result) for name in row.network or ()}
-    return {name: f"{name} of the network" for name in names if name in own}
+    """Labels of the network's own constants, for those of the names that it has."""
+    present = {name for row in limit_rows(result) for name in row.network or ()}
+    return {name: f"{name} of the network" for name in names if name in present}
 
 
 def _column(rows: Sequence[Numbers | None], name: str) -> Float[np.ndarray, " steps"]:
     return np.array([(row or {}).get(name) for row in rows], float)
 
 
-def _look(k: int) -> dict[str, Any]:
+def _choose_style(k: int) -> dict[str, Any]:
     return {"color": COLOURS[k % 7], "marker": MARKERS[k % 7], "markersize": 5, "linewidth": 1.2}

@@ -16,6 +16,7 @@ from fluxforge.report._certificate_page import formula_lines, shown_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
     discovery_figures,
+    format_with_uncertainty,
     front_csv,
     front_figure,
     limit_pictures,
@@ -23,7 +24,6 @@ from fluxforge.report._discovery_figures import (
     limit_table,
     shown_fronts,
     step_errors,
-    with_uncertainty,
 )
 from fluxforge.report._discovery_words import (
     HEAT,
@@ -61,7 +61,7 @@ HEADLINES = {
     "refused": "no formula was accepted",
 }
 # Factors of a law that fit on a line of a narrow page.
-A_LINE = 4
+FACTORS_PER_LINE = 4
 ERRORS_CAPTION = (
     "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen."
 )
@@ -114,7 +114,7 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
-        asked=question(metrics, equation),
+        question=question(metrics, equation),
         quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
@@ -125,15 +125,15 @@ def discovery_page(
         stopped=stopped,
         certificate=certificate,
         lines=shown_lines(certificate) if certificate is not None else [],
-        constants=_constants(result),
+        constants=_list_constants(result),
         limit=limit_table(result),
         limit_panels=limit_pictures(result),
         limit_steps=limit_steps(result),
         stencil_symbol=inline_math(r"\partial T_P^{\prime} / \partial T_N"),
         power_law=inline_math(r"f\,A^{a}\,\delta^{b}\,V^{c}\,\Delta t^{d}"),
         laws="" if laws is None else _typeset_laws(laws),
-        laws_say="" if laws is None else _laws_in_words(laws, "of heat " if equation == HEAT else ""),
-        losses=_losses(result),
+        laws_text="" if laws is None else _laws_in_words(laws, "of heat " if equation == HEAT else ""),
+        losses=_list_losses(result),
         fronts=fronts,
         panels=_front_pictures(fronts),
         figures=_inline_figures(result, figures, metrics),
@@ -164,7 +164,7 @@ def _inline_figures(result: Discovery, figures: Mapping[str, Figure], metrics: S
 
 
 def _verdict(result: Discovery) -> str:
-    """Of a run that was judged before there were three verdicts: recovered or refused."""
+    """The verdict of a run; results of older versions record only whether a formula was recovered."""
     return result.verdict or ("recovered" if result.recovered else "refused")
 
 
@@ -184,7 +184,7 @@ def _typeset_parts(result: Discovery) -> list[tuple[str, Markup]]:
 
 
 def _find_stage(result: Discovery, certificate: Certificate | None) -> str | None:
-    """The stage a run did not get past; none if it ran to the end."""
+    """The stage at which a run stopped, in words; None if it was completed."""
     if not result.messages:
         if result.fronts:
             return "choosing a formula: candidates were found, and none was accepted"
@@ -195,8 +195,8 @@ def _find_stage(result: Discovery, certificate: Certificate | None) -> str | Non
     return "certifying the formula" if certificate is None else None
 
 
-def _losses(result: Discovery) -> dict[str, Number]:
-    """The losses that were measured, by what they are the loss of."""
+def _list_losses(result: Discovery) -> dict[str, Number]:
+    """The losses that were measured, by label."""
     if result.loss is None:
         return {}
     known = {
@@ -207,41 +207,41 @@ def _losses(result: Discovery) -> dict[str, Number]:
     return {label: loss for label, loss in known.items() if not isinstance(loss, UnsetType)}
 
 
-def _constants(result: Discovery) -> list[tuple[str, str, str, str]]:
-    """Name, value in the network and by least loss, each with its uncertainty, and the fraction that stands for it."""
+def _list_constants(result: Discovery) -> list[tuple[str, str, str, str]]:
+    """Name, value in the network and by least loss, each with its uncertainty, and the fraction it is rounded to."""
     least, spread = result.constants or {}, result.constants_uncertainty or {}
     if result.constants_fitted is not None:
         least, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
-    own, off = result.limit or {}, result.limit_uncertainty or {}
+    limit, limit_spread = result.limit or {}, result.limit_uncertainty or {}
     rational = result.rational or {}
     return [
         (
             name,
-            _with_uncertainty(own.get(name), off.get(name)),
-            _with_uncertainty(value, spread.get(name)),
+            _format_constant(limit.get(name), limit_spread.get(name)),
+            _format_constant(value, spread.get(name)),
             rational.get(name) or "—",
         )
         for name, value in least.items()
     ]
 
 
-def _with_uncertainty(value: Number, spread: Number) -> str:
-    return "—" if value is None else with_uncertainty(value, spread)
+def _format_constant(value: Number, spread: Number) -> str:
+    return "—" if value is None else format_with_uncertainty(value, spread)
 
 
 def _typeset_laws(laws: Laws) -> Markup:
     """∂T′_P/∂T_N ≈ 0.80 A^1.03 …, a law after the other, aligned; exponents to two digits."""
     rows = []
     for cell, law in (("N", laws.near), ("Q", laws.far)):
-        powers = [_power(*each) for each in law.exponents.items()]
+        powers = [_format_power(*each) for each in law.exponents.items()]
         left = rf"\frac{{\partial T_P^{{\prime}}}}{{\partial T_{cell}}} \approx"
-        for k in range(0, len(powers), A_LINE):
+        for k in range(0, len(powers), FACTORS_PER_LINE):
             factor = [decimals(law.factor, 2)] if k == 0 else []
-            rows.append([mathml("" if k else left), mathml(r"\,".join([*factor, *powers[k : k + A_LINE]]))])
+            rows.append([mathml("" if k else left), mathml(r"\,".join([*factor, *powers[k : k + FACTORS_PER_LINE]]))])
     return align(rows) if rows else Markup("")
 
 
-def _power(name: str, exponent: float | None) -> str:
+def _format_power(name: str, exponent: float | None) -> str:
     """A with its face PN below and its power above, from A_PN, as LaTeX."""
     letter, _, where = name.partition("_")
     base = {"delta": r"\delta ", "dt": r"\Delta t"}.get(letter, letter)
@@ -253,17 +253,17 @@ def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
     near, far = _whole_powers(laws.near), _whole_powers(laws.far)
     if not near:
         return ""
-    said = "Over one hop the nearest whole powers are not those of a flux."
+    text = "Over one hop the nearest whole powers are not those of a flux."
     if near == {"A": 1, "delta": -1, "V": -1, "dt": 1}:
         flux = f"the flux {of_what}through the shared face, per area"
-        said = f"Over one hop the nearest whole powers are A Δt/(δ V): {flux}."
+        text = f"Over one hop the nearest whole powers are A Δt/(δ V): {flux}."
     if not far:
-        return said
+        return text
     legs = all(far.get(f"{name}_{leg}") == near.get(name) for name in ("A", "delta") for leg in ("PN", "NQ"))
     areas = far.get("V_P") == far.get("V_N") == near.get("V")
     if legs and areas and far.get("dt") == 2 * near.get("dt", 0):
-        return f"{said} Over two hops it is the same law twice, once for each face on the way: the flux is repeated."
-    return f"{said} Over two hops it is not the same law twice: what reaches further is something else."
+        return f"{text} Over two hops it is the same law twice, once for each face on the way: the flux is repeated."
+    return f"{text} Over two hops it is not the same law twice: what reaches further is something else."
 
 
 def _whole_powers(law: Law) -> dict[str, int]:
@@ -273,7 +273,7 @@ def _whole_powers(law: Law) -> dict[str, int]:
 
 def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
     """A picture per MLP, so that they stand side by side on a wide page and one below the other on a narrow one."""
-    found = []
+    pictures = []
     for k, (name, front) in enumerate(fronts.items()):
         marked, large = "none was chosen", ""
         if isinstance(front.chosen, int):
@@ -282,8 +282,8 @@ def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
             large = "; the large one was chosen"
         alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {name}; {marked}"
         caption = f"The {front.kind} {name}: each point is the best formula of its length{large}."
-        found.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
-    return found
+        pictures.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
+    return pictures
 
 
 def _caption(name: str, metrics: Sequence[Metric]) -> str:

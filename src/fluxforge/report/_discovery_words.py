@@ -19,7 +19,7 @@ LEARNED_FROM = {
 HEAT = "heat"
 PLOTS = {"front": "error against complexity", "limit": "constants against the step", "loss": "training"}
 PLOTS |= {"errors": "errors on unseen meshes"}
-# Options of a run that a repetition gives anew, and whether a value follows them.
+# Options that the command of a repetition replaces or omits, and whether a value follows them.
 DROPPED = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
 LETTERS = {
@@ -37,7 +37,7 @@ GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "kappa": "κ", "lambda": "�
 
 
 def equation_name(result: Discovery) -> str:
-    """The name of a run's equation; runs from before there were others are about heat."""
+    """The name of a run's equation; results of older versions, which do not record it, are of the heat equation."""
     return result.equation or HEAT
 
 
@@ -61,19 +61,19 @@ def question(metrics: Sequence[Metric], equation: str) -> str:
 
 def letters(scheme: Scheme) -> list[tuple[str, str]]:
     """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
-    own = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
+    internal = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
     formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
     formulas += [o.expression for stage in scheme.stages for o in stage.outputs.values()]
     symbols = {symbol.name for formula in formulas for symbol in formula.free_symbols}
-    used = {name.split("_")[0] for name in symbols - own}
+    used = {name.split("_")[0] for name in symbols - internal}
     return [words for name, words in _meanings(scheme.equation).items() if name in used]
 
 
 def _meanings(equation: Equation) -> dict[str, tuple[str, str]]:
     """How the letters of an equation's schemes are set, and what they stand for."""
-    own = {"T": LETTERS["T"] if equation.name == HEAT else ("T", f"the unknown {equation.unknown}")}
+    unknown = {"T": LETTERS["T"] if equation.name == HEAT else ("T", f"the unknown {equation.unknown}")}
     parameters = {p.name: (GREEK.get(p.name, p.name), p.meaning or "a parameter") for p in equation.parameters}
-    return {**LETTERS, **own, **parameters}
+    return {**LETTERS, **unknown, **parameters}
 
 
 def describe_reading(scheme: Scheme) -> str:

@@ -1,5 +1,6 @@
 """A discovery by experiments as one self-contained HTML page."""
 
+import math
 from pathlib import Path
 
 from markupsafe import Markup
@@ -43,18 +44,18 @@ def experiment_page(
     result: Discovery, *, scheme: Scheme | None, certificate: Certificate | None, command: str = ""
 ) -> str:
     """The page as text; raises ValueError for a result without experiments."""
-    found = result.experiment
-    if found is None or result.verdict is None:
+    experiment = result.experiment
+    if experiment is None or result.verdict is None:
         raise ValueError(f"the result of recipe {result.recipe!r:.60} has no experiments or no verdict")
     return page(
         "experiment.html",
         result=result,
-        found=found,
-        data=found.data,
-        sentence=_SENTENCES[result.verdict].format(error=float("nan") if found.error is None else found.error),
-        flux=_math("F = ", found.flux),
-        g=_math("g = ", found.g),
-        book=_math("F = ", None if found.textbook is None else found.textbook.formula),
+        experiment=experiment,
+        data=experiment.data,
+        sentence=_SENTENCES[result.verdict].format(error=math.nan if experiment.error is None else experiment.error),
+        flux=_typeset_formula("F = ", experiment.flux),
+        g=_typeset_formula("g = ", experiment.g),
+        book=_typeset_formula("F = ", None if experiment.textbook is None else experiment.textbook.formula),
         scheme=scheme,
         typeset=Markup("") if scheme is None else typeset(scheme),
         text=[] if scheme is None else formula_lines(scheme),
@@ -69,5 +70,5 @@ def experiment_page(
     )
 
 
-def _math(before: str, text: str | None) -> Markup | str:
+def _typeset_formula(before: str, text: str | None) -> Markup | str:
     return "" if text is None else typeset_equation(before + text)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fluxforge._files import write_text
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, legend_below, page, panels, save_figures
+from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_figure, page, panels, save_figures
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme.limiters import C, Q, R
 
@@ -39,7 +39,7 @@ def phi_figure(result: LimiterResult) -> Figure:
             phi = evaluate(parse(each.formula or "0", ("r", "q", "c")), {R: r, Q: np.ones_like(r), C: c}, np)
             panel.plot(r, phi, color=colour, lw=1.2, label=each.name)
         panel.set(xlabel="r", ylabel="φ", title=f"c = {c:.2f}", xlim=(0, 5), ylim=(0, 1.1 * 2 / (1 - c)))
-    legend_below(figure, axes[0])
+    draw_legend_below(figure, axes[0])
     return figure
 
 
@@ -57,7 +57,7 @@ def wave_figure(result: LimiterResult) -> Figure:
     horizons = [int(n) for n in result.limiters[0].fresh]
     right.set_xticks(horizons, [f"{n:,}" for n in horizons])
     right.minorticks_off()
-    legend_below(figure, left)
+    draw_legend_below(figure, left)
     return figure
 
 

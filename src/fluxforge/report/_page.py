@@ -49,7 +49,7 @@ _FRACTION = re.compile(r"-?\d+/\d+")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _OUTER = re.compile(r"<math[^>]*><mrow>(.*)</mrow></math>", re.DOTALL)
 _CHARACTER = re.compile(r"&#x([0-9A-F]+);")
-# What browsers set better than what latex2mathml writes: ∂ without space around it, scripts without space in them.
+# Replacements in latex2mathml's output, for browsers: no space around ∂ and /, an upright Δ, a bar over a letter.
 _MENDED = (
     ("<mo>∂</mo>", "<mi>∂</mi>"),
     ("<mo>/</mo>", '<mo lspace="0" rspace="0">/</mo>'),
@@ -69,20 +69,20 @@ class Shown:
 
 
 def embed_figure(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
-    """A figure made ready for a page; `look` names classes of the style: `narrow`, or `light` on dark pages too."""
-    return Shown(_svg(figure, name), caption, alt or caption, look)
+    """A figure as inline SVG with its texts; `look` names CSS classes: `narrow`, or `light` on dark pages too."""
+    return Shown(_to_svg(figure, name), caption, alt or caption, look)
 
 
 def page(template: str, **content: Any) -> str:
-    """A template filled in; what is undefined is an error, and text is escaped."""
+    """Render a template with these variables; an undefined one is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
     environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
     return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
 
 
-def legend_below(figure: Figure, panel: Axes, columns: int | None = None) -> None:
-    """One legend for all panels, below them: that of one of the panels, in one row unless columns are given."""
+def draw_legend_below(figure: Figure, panel: Axes, columns: int | None = None) -> None:
+    """Draw the legend of one panel below all of them, in one row unless `columns` is given."""
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), fontsize=8)
 
@@ -93,7 +93,7 @@ def terms(metrics: Sequence[Metric]) -> list[str]:
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
-    """Each figure as PNG and SVG."""
+    """Save each figure as PNG and SVG; return the paths."""
     paths = [folder / f"{name}{suffix}" for name in figures for suffix in (".png", ".svg")]
     for path in paths:
         save_figure(figures[path.stem], path, dpi=130)
@@ -101,7 +101,7 @@ def save_figures(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """1.23 × 10⁻⁴, 0.0123, 12.3; a dash for what is missing or not finite."""
+    """A number as text, like 1.23 × 10⁻⁴, 0.0123 or 12.3; a dash if it is missing or not finite."""
     if value is None or not math.isfinite(value):
         return "—"
     text = f"{value:.{digits}g}"
@@ -112,18 +112,21 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def decimals(value: float | None, places: int = 3) -> str:
-    """−1.000; a dash for what is missing or not finite."""
+    """A number with so many decimal places, like −1.000; a dash if it is missing or not finite."""
     return "—" if value is None or not math.isfinite(value) else f"{value:.{places}f}".replace("-", "−")
 
 
 def spell_powers(text: str) -> str:
     """A text with numbers of the form 1.5e-16 spelt out, 1.5 × 10⁻¹⁶ or 0.15 where that is short, and Δt^2 as Δt²."""
-    text = _RAISED_TO.sub(lambda found: found[1].translate(_RAISED), text)
-    return _POWER.sub(lambda found: number(float(found[0]), len(found[1].replace(".", ""))), text)
+    text = _RAISED_TO.sub(lambda match: match[1].translate(_RAISED), text)
+    return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
 
 
-def _svg(figure: Figure, name: str) -> Markup:
-    """The figure inline: no XML head, as wide as its place, identifiers of its own so that figures do not meet."""
+def _to_svg(figure: Figure, name: str) -> Markup:
+    """The figure as inline SVG: no XML head, no fixed size, and identifiers that begin with its name.
+
+    Without the name the identifiers of several figures of a page would clash.
+    """
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True, dpi=160)
@@ -138,7 +141,7 @@ MARKERS = "osD^vPX"
 
 
 def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axes, ...]]:
-    """So many panels, in rows of so many columns: by default one row."""
+    """A figure with `count` panels in rows of `columns`; by default in one row."""
     columns = count if columns is None else min(columns, count)
     rows = -(-count // columns)
     figure = Figure(figsize=(4.6 * columns + 0.4, 3.7 * rows), layout="constrained")
@@ -175,8 +178,8 @@ def typeset_text(formula: str, *, digits: int = 5, sum_of: str = "") -> Markup:
     """
     shown = round_decimals(formula, digits)
     try:
-        latex = " = ".join(_latex(side) for side in shown.split(" = "))
-        before = rf"{_latex(sum_of)} = \sum_{{N}} " if sum_of else ""
+        latex = " = ".join(_to_latex(side) for side in shown.split(" = "))
+        before = rf"{_to_latex(sum_of)} = \sum_{{N}} " if sum_of else ""
     except ExpressionError:
         return Markup("<code>{}</code>").format(f"{sum_of} = Σ {shown}" if sum_of else shown)
     return Markup('<math alttext="{}">{}</math>').format(shown, mathml(before + latex))
@@ -196,9 +199,9 @@ def inline_math(latex: str) -> Markup:
 
 
 def plot_formula(formula: str, *, digits: int = 4) -> str | None:
-    """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be set so."""
+    """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be typeset."""
     try:
-        label = f"${_latex(round_decimals(formula, digits))}$".replace(r"\frac", r"\dfrac")
+        label = f"${_to_latex(round_decimals(formula, digits))}$".replace(r"\frac", r"\dfrac")
         MathTextParser("path").parse(label)
     except (ExpressionError, ValueError):
         return None
@@ -212,7 +215,7 @@ def typeset_number(text: str) -> Markup | str:
 
 def round_decimals(formula: str, digits: int = 5) -> str:
     """A formula's text with its decimals shortened."""
-    return _DECIMAL.sub(lambda found: f"{float(found[0]):.{digits}g}", formula)
+    return _DECIMAL.sub(lambda match: f"{float(match[0]):.{digits}g}", formula)
 
 
 def mathml(latex: str) -> Markup:
@@ -220,17 +223,17 @@ def mathml(latex: str) -> Markup:
     if not latex.strip():
         return Markup("")  # latex2mathml refuses it; rows that continue a long sum begin with an empty cell
     text = convert(latex.replace(r"\mathrm", r"\text"), display="block")
-    found = _OUTER.fullmatch(text)
-    inside = _CHARACTER.sub(_character, found[1] if found else "")
+    match = _OUTER.fullmatch(text)
+    inside = _CHARACTER.sub(_unescape_character, match[1] if match else "")
     for written, better in _MENDED:
         inside = inside.replace(written, better)
     return Markup(inside)
 
 
-def _latex(formula: str) -> str:
+def _to_latex(formula: str) -> str:
     return formula_latex(parse(formula, set(_NAME.findall(formula)) - WORDS))
 
 
-def _character(found: re.Match[str]) -> str:
-    character = chr(int(found[1], 16))
-    return found[0] if character in '<>&"' else character
+def _unescape_character(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return match[0] if character in '<>&"' else character

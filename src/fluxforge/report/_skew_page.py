@@ -45,12 +45,12 @@ def trade_off_figure(result: SkewResult) -> Figure:
             if points:
                 panel.plot(*zip(*points, strict=True), ls="", marker=".", color=colour, label=words)
             if allowed and points:
-                front = _front(points)
+                front = _find_front(points)
                 panel.plot(*zip(*front, strict=True), color=COLOURS[5], lw=1, label="best of these")
         for k, law in enumerate(result.laws):
-            own = _mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
-            at = own / scales[field][1]
-            error = _mean([each.error_ratio for row in law.families for each in row.kinds or (row,)])
+            value = _geometric_mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
+            at = value / scales[field][1]
+            error = _geometric_mean([each.error_ratio for row in law.families for each in row.kinds or (row,)])
             panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=9, ls="", mec="k")
             panel.annotate(
                 law.name,
@@ -69,8 +69,8 @@ def trade_off_figure(result: SkewResult) -> Figure:
     return figure
 
 
-def _front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points (more, less) that no other beats in both, by their first coordinate."""
+def _find_front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points (x, y) that no other one beats in both, where larger x and smaller y are better; x decreases."""
     front: list[tuple[float, float]] = []
     for x, y in sorted(points, reverse=True):
         if not front or y < front[-1][1]:
@@ -78,7 +78,7 @@ def _front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return front
 
 
-def _mean(values: list[float]) -> float:
+def _geometric_mean(values: list[float]) -> float:
     product = 1.0
     for value in values:
         product *= value
@@ -123,7 +123,7 @@ def write_skew(result: SkewResult, scheme: Scheme | None, folder: Path, *, comma
         typeset=None if scheme is None else typeset(scheme),
         figures=[embed_figure(figure, name, captions[name]) for name, figure in figures.items()],
         command=command,
-        own="scheme.json" if result.verdict == "recovered" else "candidate.json",
+        scheme_file="scheme.json" if result.verdict == "recovered" else "candidate.json",
     )
     write_text(folder / "report.html", text)
     return [folder / "report.html", *save_figures(figures, folder)]

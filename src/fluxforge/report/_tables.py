@@ -22,7 +22,10 @@ class Table:
 
 
 def tables(document: Document) -> dict[str, list[Row]]:
-    """Lists of records, records of records and lists of numbers, by their place: `networks`, `direct/θ = 1/rows`."""
+    """The tables of a document by their place, like `networks` or `direct/θ = 1/rows`.
+
+    A table is a list of records, a record of records, or a record of lists of one length.
+    """
     return {where: rows for where, rows in _find_tables(document, ()) if rows}
 
 
@@ -38,20 +41,20 @@ def table_csv(rows: Sequence[Row]) -> str:
 
 def _find_tables(value: Any, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
     if isinstance(value, Mapping):
-        yield from _of_mapping(value, where)
+        yield from _find_in_mapping(value, where)
     elif _is_list(value) and where:
         records = [each for each in value if isinstance(each, Mapping)]
         if records and len(records) == len(value):
-            yield "/".join(where), [_flat(each) for each in records]
+            yield "/".join(where), [_flatten(each) for each in records]
             for k, each in enumerate(records):
                 deeper = {name: inner for name, inner in each.items() if _is_table(inner)}
                 yield from _find_tables(deeper, (*where, str(k)))
 
 
-def _of_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
-    records = {name: each for name, each in value.items() if isinstance(each, Mapping) and _flat(each)}
+def _find_in_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[str, list[Row]]]:
+    records = {name: each for name, each in value.items() if isinstance(each, Mapping) and _flatten(each)}
     if where and len(records) > 1 and len(records) == len(value):
-        yield "/".join(where), [{"name": name, **_flat(each)} for name, each in records.items()]
+        yield "/".join(where), [{"name": name, **_flatten(each)} for name, each in records.items()]
     columns = {name: each for name, each in value.items() if _is_column(each)}
     if where and columns and len({len(each) for each in columns.values()}) == 1:
         yield "/".join(where), [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -59,12 +62,12 @@ def _of_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[str, 
         yield from _find_tables(each, (*where, str(name)))
 
 
-def _flat(record: Document) -> Row:
+def _flatten(record: Document) -> Row:
     """Numbers and texts of a record, and those of the records in it as `outer.inner`."""
     row: Row = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
-            row |= {f"{name}.{inner}": each for inner, each in _flat(value).items()}
+            row |= {f"{name}.{inner}": each for inner, each in _flatten(value).items()}
         elif not _is_list(value):
             row[name] = value
     return row

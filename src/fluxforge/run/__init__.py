@@ -1,9 +1,7 @@
 """The folder of one training run: its lock, checkpoints, metrics and finished stages."""
 
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import (
-    Metrics,
-)
+from fluxforge.run._durable import Metrics
 from fluxforge.run._folder import RunFolder, lock_folder
 from fluxforge.run._progress import Progress, Warn, add_seconds, silent
 

@@ -1,6 +1,6 @@
 """A pytree as a safetensors file: array leaves by path, and a note of the step and the fingerprint.
 
-Leaves that are not arrays are static: they are not stored, and the template keeps its own.
+Leaves that are not arrays are static: they are not stored, and on reading they are those of the template.
 """
 
 import json
@@ -96,7 +96,7 @@ class DamagedError(Exception):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """The metadata of a checkpoint: its format, its step, what it is a state of, and the generators of random keys."""
+    """The metadata of a checkpoint: format version, step, fingerprint of the run, and generators of random keys."""
 
     format_version: int
     step: int
@@ -156,10 +156,10 @@ def _check_version(path: Path, note: Note) -> None:
         )
 
 
-def _check_fingerprint(path: Path, found: str, wanted: str) -> None:
-    if found != wanted:
+def _check_fingerprint(path: Path, stored: str, wanted: str) -> None:
+    if stored != wanted:
         raise InputError(
-            f"{path}: was made by another architecture or recipe (its fingerprint is {found:.12}, this run's is "
+            f"{path}: was made by another architecture or recipe (its fingerprint is {stored:.12}, this run's is "
             f"{wanted:.12}): resume with the recipe it was made by, or begin a new run"
         )
 
@@ -172,9 +172,9 @@ def _stored_types(archive: Any, keys: dict[str, str]) -> dict[str, LeafType]:
     }
 
 
-def _check_leaves(path: Path, wanted: dict[str, LeafType], found: dict[str, LeafType]) -> None:
-    for name in sorted(wanted.keys() | found.keys()):
-        want, have = wanted.get(name), found.get(name)
+def _check_leaves(path: Path, wanted: dict[str, LeafType], stored: dict[str, LeafType]) -> None:
+    for name in sorted(wanted.keys() | stored.keys()):
+        want, have = wanted.get(name), stored.get(name)
         if want != have:
             raise InputError(
                 f"{path}: leaf {name or 'the tree'!s:.200} should be {want or 'absent'}, found "

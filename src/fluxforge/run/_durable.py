@@ -103,7 +103,7 @@ def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0
             if not match or name not in (None, match["name"]):
                 continue
             with suppress(FileNotFoundError):  # another process may have renamed it meanwhile
-                if stat.S_ISREG((found := item.lstat()).st_mode) and found.st_mtime <= newest:
+                if stat.S_ISREG((info := item.lstat()).st_mode) and info.st_mtime <= newest:
                     item.unlink()
 
 

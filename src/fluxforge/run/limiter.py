@@ -22,9 +22,11 @@ class FamilyRow(Record, frozen=True, kw_only=True):
 
 
 class LimiterRow(Record, frozen=True, kw_only=True):
-    """What was measured of a limiter: errors over CFL-superbee's on fresh profiles by the number of steps, and the mean
-    |error| on Jiang's and Shu's wave by the Courant number. `worst` is the largest of the ratios, `fresh_error` their
-    standard errors over the profiles; `refit` and `refit_error` are the same on profiles drawn as those of the refit.
+    """Errors of a limiter on fresh profiles, over CFL-superbee's, and on Jiang's and Shu's wave.
+
+    `fresh` has the ratios by the number of steps, `fresh_error` their standard errors over the profiles, and `worst` is
+    the largest ratio; `refit` and `refit_error` are the same on profiles drawn as those of the refit. `jiang_shu` has
+    the mean |error| by the Courant number.
     """
 
     name: str

@@ -114,7 +114,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """What a route to a formula found beside it."""
+    """What the search for a formula gives besides the formula."""
 
     fronts: Mapping[str, FrontTable] | None = None
     combinations_tried: int | None = None
@@ -156,7 +156,7 @@ class TextbookRow(Record, frozen=True, kw_only=True):
 
 
 class FluxRecord(Record, frozen=True, kw_only=True):
-    """What a discovery by experiments says beyond what every discovery does.
+    """The fields that only a discovery by experiments has.
 
     `form` is the reduced form with g for the unknown function, `g` its formula; errors are relative to the fluxes.
     `processor` is what the run's seconds were measured on, `threads` how many of its cores numerical libraries used.
@@ -329,7 +329,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite are null."""
     plain: dict[str, Any] = _to_json(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
-    # In the document of a run with arms, each arm is a field of its own name, beside those of the run.
+    # In the document of a run with arms, each arm is a field under its name, beside the fields of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
         return first | to_document(record.measured) | {name: plain[name] for name in ("seconds", "summary")}
@@ -345,7 +345,7 @@ def _to_json(value: Any) -> Any:
 
 
 def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:
-    """The record that `to_document` made a document of; raises DocumentError naming the file and the wrong field."""
+    """The record of a document that `to_document` wrote; raises DocumentError naming the file and the wrong field."""
     whole = dict(document)
     if kind is Generalisation:
         whole = _gather(whole, ("recipe", "seeds", "seconds", "summary"), "measured")
@@ -358,7 +358,7 @@ def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:
         raise DocumentError(f"{where}: is not the document of a run ({error})") from error
 
 
-def _gather(document: Document, own: tuple[str, ...], name: str) -> dict[str, Any]:
-    """The fields `own` of a document, and all its other fields together under one name."""
-    rest = {field: value for field, value in document.items() if field not in own}
-    return {field: value for field, value in document.items() if field in own} | {name: rest}
+def _gather(document: Document, outer: tuple[str, ...], name: str) -> dict[str, Any]:
+    """The fields `outer` of a document, and all its other fields together under one name."""
+    rest = {field: value for field, value in document.items() if field not in outer}
+    return {field: value for field, value in document.items() if field in outer} | {name: rest}

@@ -46,7 +46,7 @@ EXHIBITS = (
     Exhibit("godunov", "the flux of Burgers' equation, from Riemann problems"),
     Exhibit("godunov", "the flux of traffic, from Riemann problems", equation="traffic"),
 )
-"""What is asked for in the gallery."""
+"""The fluxes that the gallery searches for."""
 
 DECOYS = (
     Exhibit("conductance", "the arithmetic mean of the conductivities", law=_ARITHMETIC, decoy="arithmetic"),
@@ -68,7 +68,7 @@ DECOYS = (
 
 
 class AblationRow(Record, frozen=True, kw_only=True):
-    """A formula from the same data without a network, its error on held-out fluxes, and whether that is the data's.
+    """A formula from the same data without a network, its error on held-out fluxes, and whether it agrees with them.
 
     `agrees` asks less than the verdict: that the error is at most three times that of the data.
     """
@@ -80,7 +80,7 @@ class AblationRow(Record, frozen=True, kw_only=True):
 
 
 class GalleryRow(Record, frozen=True, kw_only=True):
-    """One run: what was asked, what the network saw, what was found, and whether it is the textbook's flux."""
+    """One run: the flux asked for, the network's variables, the formula found, and whether it is the textbook's."""
 
     exhibit: str
     asked: str
@@ -135,9 +135,9 @@ class GalleryRun:
         if not (self.folder / "run.json").exists():
             return None
         with run_folder(self.folder, self.spec, warn=lambda _: None) as held:
-            found = read_result(self.spec, held)
-        assert found is None or isinstance(found, Discovery)
-        return found
+            result = read_result(self.spec, held)
+        assert result is None or isinstance(result, Discovery)
+        return result
 
 
 def plan_gallery(
@@ -163,11 +163,11 @@ def make_gallery(
     tell: Progress = silent,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Gallery:
-    """Make the runs that are not finished, one after another, and collect all; writes gallery.json and gallery.md."""
+    """Make the runs that are not finished, one after another, and write gallery.json and gallery.md of all."""
     rows = []
     for done, run in enumerate(runs):
         tell(f"{run.name}", done, len(runs))
-        rows.append(_row(run, _finish(run, tell, warn)))
+        rows.append(_make_row(run, _finish(run, tell, warn)))
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     machines = dict.fromkeys(f"{row.processor}, {row.threads} threads a run" for row in rows)
     gallery = Gallery(
@@ -183,33 +183,33 @@ def _finish(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Dis
     if (done := run.read()) is not None:
         return done
     if (run.folder / "run.json").exists():
-        made = resume(run.folder, tell=progress, warn=warn)
+        completed = resume(run.folder, tell=progress, warn=warn)
     else:
-        made = discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn)
-    assert isinstance(made.result, Discovery)
-    return made.result
+        completed = discover(run.spec, run.folder, command=run.command, tell=progress, warn=warn)
+    assert isinstance(completed.result, Discovery)
+    return completed.result
 
 
-def _row(run: GalleryRun, result: Discovery) -> GalleryRow:
-    found = result.experiment
-    assert found is not None
+def _make_row(run: GalleryRun, result: Discovery) -> GalleryRow:
+    experiment = result.experiment
+    assert experiment is not None
     assert result.verdict is not None
-    limit = WITHIN * (found.data.error or 0.0) + ROUND_OFF
+    limit = WITHIN * (experiment.data.error or 0.0) + ROUND_OFF
     without = () if result.ablations is None else result.ablations.found
     return GalleryRow(
         exhibit=run.exhibit.name,
         asked=run.exhibit.asked,
         seed=run.seed,
-        sees=found.data.variables,
+        sees=experiment.data.variables,
         verdict=result.verdict,
-        found=found.flux,
-        error=found.error,
-        textbook=None if found.textbook is None else found.textbook.formula,
-        same=found.textbook is not None and found.textbook.same,
+        found=experiment.flux,
+        error=experiment.error,
+        textbook=None if experiment.textbook is None else experiment.textbook.formula,
+        same=experiment.textbook is not None and experiment.textbook.same,
         decoy=bool(run.exhibit.decoy),
         seconds=sum(value or 0.0 for value in result.seconds.values()),
-        processor=found.processor,
-        threads=found.threads,
+        processor=experiment.processor,
+        threads=experiment.threads,
         ablations=tuple(
             AblationRow(
                 method=each.method,
@@ -232,49 +232,49 @@ def format_gallery(gallery: Gallery) -> str:
         counts = [sum(row.verdict == verdict for row in rows) for verdict in ("approximation", "refused")]
         seconds = sorted(row.seconds for row in rows)[len(rows) // 2]
         cells = (f"`{name}`: {rows[0].asked}", f"{same} of {len(rows)}", *counts, f"{seconds:.0f}", rows[0].textbook)
-        lines.append(_line(*cells))
+        lines.append(_format_cells(*cells))
     lines += [
         "",
-        *_ablation_lines(gallery),
+        *_format_ablations(gallery),
         "",
         "| run | seed | the network sees | found | verdict | error | textbook's | seconds |",
     ]
     lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    lines += [_run_line(row) for row in gallery.rows]
+    lines += [_format_run(row) for row in gallery.rows]
     return "\n".join(lines) + "\n"
 
 
-def _ablation_lines(gallery: Gallery) -> list[str]:
+def _format_ablations(gallery: Gallery) -> list[str]:
     """How often a formula agrees with the held-out data, with a network and without, and the medians of the errors."""
     rows = [row for row in gallery.rows if not row.decoy]
     methods = tuple(dict.fromkeys(each.method for row in rows for each in row.ablations))
-    lines = [_line("agrees with held-out data (median error)", "with a network", *methods)]
-    lines.append(_line(*("---" for _ in range(2 + len(methods)))))
+    lines = [_format_cells("agrees with held-out data (median error)", "with a network", *methods)]
+    lines.append(_format_cells(*("---" for _ in range(2 + len(methods)))))
     for name in dict.fromkeys(row.exhibit for row in rows):
-        own = [row for row in rows if row.exhibit == name]
-        cells = [_count(own, [(row.error, row.verdict == "recovered") for row in own])]
+        runs = [row for row in rows if row.exhibit == name]
+        cells = [_count(runs, [(row.error, row.verdict == "recovered") for row in runs])]
         for method in methods:
-            without = [each for row in own for each in row.ablations if each.method == method]
-            cells.append(_count(own, [(each.error, each.agrees) for each in without]))
-        lines.append(_line(f"`{name}`", *cells))
+            without = [each for row in runs for each in row.ablations if each.method == method]
+            cells.append(_count(runs, [(each.error, each.agrees) for each in without]))
+        lines.append(_format_cells(f"`{name}`", *cells))
     return lines
 
 
-def _count(runs: Sequence[GalleryRow], found: list[tuple[float | None, bool]]) -> str:
-    """How many of the runs agree, and the median error; no formula is worse than any."""
-    errors = sorted(math.inf if error is None else error for error, _ in found)
+def _count(runs: Sequence[GalleryRow], outcomes: list[tuple[float | None, bool]]) -> str:
+    """How many of the runs agree, and the median error, in words; a run without a formula has an infinite error."""
+    errors = sorted(math.inf if error is None else error for error, _ in outcomes)
     median = errors[len(errors) // 2] if errors else math.inf
     words = f"{median:.1e}" if math.isfinite(median) else "no formula"
-    return f"{sum(agrees for _, agrees in found)} of {len(runs)} ({words})"
+    return f"{sum(agrees for _, agrees in outcomes)} of {len(runs)} ({words})"
 
 
-def _run_line(row: GalleryRow) -> str:
+def _format_run(row: GalleryRow) -> str:
     name = f"decoy: {row.asked}" if row.decoy else f"`{row.exhibit}`"
     error = "" if row.error is None else f"{row.error:.1e}"
-    found = "none" if row.found is None else f"`{row.found}`"
+    formula = "none" if row.found is None else f"`{row.found}`"
     same = "yes" if row.same else "no"
-    return _line(name, row.seed, ", ".join(row.sees), found, row.verdict, error, same, f"{row.seconds:.0f}")
+    return _format_cells(name, row.seed, ", ".join(row.sees), formula, row.verdict, error, same, f"{row.seconds:.0f}")
 
 
-def _line(*cells: object) -> str:
+def _format_cells(*cells: object) -> str:
     return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"

@@ -65,7 +65,7 @@ def parse_over(texts: Iterable[str]) -> dict[str, tuple[Any, ...]]:
             raise InputError(f"--over {text!r:.80}: expected {wanted}")
         if field in over:
             raise InputError(f"--over {text!r:.80}: field '{field}' is given twice")
-        over[field] = tuple(value for part in _split(values) for value in _parse_values(field, part, text))
+        over[field] = tuple(value for part in _split_values(values) for value in _parse_values(field, part, text))
     return over
 
 
@@ -80,7 +80,7 @@ def parse_seeds(text: str) -> range:
     return range(first, last)
 
 
-def _split(text: str) -> Iterator[str]:
+def _split_values(text: str) -> Iterator[str]:
     """The parts of a text between commas that are in no bracket, brace or quotes."""
     depth, quote, start = 0, "", 0
     for place, letter in enumerate(text):
@@ -183,10 +183,10 @@ def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, s
         remove_strays(folder)
         if not (folder / SWEEP).exists():
             write_record(folder / SWEEP, "sweep", {**plan.document(), "environment": environment()})
-        held = read_document(folder / SWEEP, "sweep", 1)
-        if any(held.get(name) != value for name, value in _as_read(plan).items() if name != "command"):
+        stored = read_document(folder / SWEEP, "sweep", 1)
+        if any(stored.get(name) != value for name, value in _round_trip(plan).items() if name != "command"):
             raise InputError(f"{folder}: holds a sweep of another recipe or other values: give another -o")
-        yield _check_versions(folder, held, warn)
+        yield _check_versions(folder, stored, warn)
 
 
 def read_plan(folder: Path) -> Plan:
@@ -194,14 +194,14 @@ def read_plan(folder: Path) -> Plan:
     if not (folder / SWEEP).exists():
         what = "contains no sweep" if folder.is_dir() else "no such folder"
         raise InputError(f"{folder}: {what}{f' (no {SWEEP} in it)' if folder.is_dir() else ''}")
-    held = read_document(folder / SWEEP, "sweep", 1)
-    base = recipe.from_dict(held.get("recipe"), f"{folder / SWEEP}")
-    over, command = held.get("over"), held.get("command")
+    stored = read_document(folder / SWEEP, "sweep", 1)
+    base = recipe.from_dict(stored.get("recipe"), f"{folder / SWEEP}")
+    over, command = stored.get("over"), stored.get("command")
     if not isinstance(over, dict) or not all(isinstance(values, list) and values for values in over.values()):
         raise DocumentError(f"{folder / SWEEP}: field 'over' should be a mapping from fields to lists of values")
     values = {field: tuple(each) for field, each in over.items()}
     plan = Plan(base, values, make_points(base, values), command if isinstance(command, str) else "")
-    if _as_read(plan)["points"] != held.get("points"):
+    if _round_trip(plan)["points"] != stored.get("points"):
         raise DocumentError(f"{folder / SWEEP}: the points do not match their digests: put back the file")
     return plan
 
@@ -216,15 +216,15 @@ def _refuse_other_content(folder: Path) -> None:
             raise InputError(f"{folder}: contains {RUNS} but no {SWEEP}: remove it, or choose another -o")
 
 
-def _as_read(plan: Plan) -> Document:
+def _round_trip(plan: Plan) -> Document:
     """The document of a plan as it is read back: lists for tuples, strings for keys."""
     document: Document = json.loads(json.dumps(plan.document()))
     return document
 
 
-def _check_versions(folder: Path, held: Document, warn: Warn) -> dict[str, str]:
+def _check_versions(folder: Path, stored: Document, warn: Warn) -> dict[str, str]:
     """The versions a sweep was begun with; a warning if those of this process differ."""
-    begun = held.get("environment")
+    begun = stored.get("environment")
     if not isinstance(begun, dict):
         raise DocumentError(f"{folder / SWEEP}: field 'environment' should be a mapping")
     now = environment()

@@ -26,7 +26,7 @@ PLACES = ("processes", "ray")
 # The program of a worker; tests replace it by one whose numerical work takes no time.
 PROGRAM = (sys.executable, "-P", "-c", "from fluxforge.sweeps._worker import main; main()")
 MOST_WORKERS = 1024
-# Seconds for which a worker that is told to end is waited for before it is killed.
+# Seconds to wait for a worker that was told to end before it is killed.
 GRACE = 5.0
 # How many threads numerical libraries start: XLA, OpenMP, OpenBLAS, MKL and numba.
 THREADS = ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -80,35 +80,35 @@ def check_workers(workers: object) -> int:
 
 
 def share_cores(workers: int, cores: int) -> dict[str, str]:
-    """Environment variables that give each worker its share of the cores, and no more than they say already."""
+    """Environment variables that give each worker its share of the cores; smaller numbers that are set are kept."""
     share = max(1, cores // workers)
-    given = {name: os.environ.get(name, "") for name in THREADS}
+    settings = {name: os.environ.get(name, "") for name in THREADS}
     threads = {
-        name: str(min(share, int(text)) if text.isdigit() and int(text) else share) for name, text in given.items()
+        name: str(min(share, int(text)) if text.isdigit() and int(text) else share) for name, text in settings.items()
     }
-    # Several processes on one GPU: none takes most of its memory at the start.
+    # Several processes may share a GPU: by default JAX would reserve most of its memory for one of them.
     return threads | {"XLA_PYTHON_CLIENT_PREALLOCATE": os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false")}
 
 
 @dataclass
 class _Process:
-    """A worker process, the name of the point that it runs (empty if none), and output that is no whole line yet."""
+    """A worker process, the name of the point that it runs (empty if none), and the unfinished line of its output."""
 
     popen: "subprocess.Popen[bytes]"
     point: str = ""
     rest: bytes = field(default=b"")
 
     def stream(self, which: str) -> IO[bytes]:
-        found: IO[bytes] | None = getattr(self.popen, which)
-        assert found is not None
-        return found
+        pipe: IO[bytes] | None = getattr(self.popen, which)
+        assert pipe is not None
+        return pipe
 
 
 @final
 class ProcessPool(AbstractPool):
     """New Python processes on this machine, each for one job after another; one that dies is replaced.
 
-    What they print goes to files in the folder `logs`, which exists.
+    What they print goes to files in the folder `logs`, which must exist.
     """
 
     def __init__(self, workers: int, logs: Path) -> None:
@@ -153,7 +153,7 @@ class ProcessPool(AbstractPool):
         events: list[Event] = []
         for key, _ in self._selector.select(seconds):
             process: _Process = key.data
-            # Closed output is the sign of death, whatever the cause: the system closes it.
+            # Whatever a process dies of, the system closes its output.
             content = os.read(key.fd, 65536)
             events += self._read(process, content) if content else self._remove_dead(process)
         return events
@@ -175,7 +175,7 @@ class ProcessPool(AbstractPool):
         return [Event(process.point, Died(_describe_exit(code)))] if process.point else []
 
     def stop(self) -> None:
-        """End all workers at once; what their runs have saved is whole at any moment."""
+        """End all workers at once; every file that their runs have written is complete, so that they can be resumed."""
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.popen.terminate()

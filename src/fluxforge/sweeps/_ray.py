@@ -24,7 +24,7 @@ def require_ray() -> None:
 
 
 def run_task(job: bytes) -> bytes:
-    """A job as JSON in, its messages but those of progress as JSON out; runs in a process of Ray's."""
+    """Run a job, given as JSON; return its messages, without those of progress, as JSON. Runs in a process of Ray."""
     messages: list[Message] = []
 
     def send(message: Message) -> None:
@@ -45,7 +45,7 @@ class RayPool(AbstractPool):
         self._tasks: dict[Any, Job] = {}
         self._started = not self._ray.is_initialized()
         if self._started:
-            # A local cluster has a slot per worker; one that is running already has its own.
+            # A new local cluster gets a slot per worker; a cluster that is running already has its own slots.
             local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
             self._ray.init(log_to_driver=False, logging_level="warning", **local)
         cores = max(workers, int(self._ray.cluster_resources().get("CPU", workers)))

@@ -1,4 +1,4 @@
-"""What a sweep reports: states and results of its points, recovery rates, and the files summary.json, .csv, .html."""
+"""Results of a sweep: states and results of its points, recovery rates, and the files summary.json, .csv and .html."""
 
 import json
 import math
@@ -41,7 +41,7 @@ class PointStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PointResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a point ended with.
+    """The result of a point.
 
     - `changes`: the fields that the point sets; `folder`: its run folder, relative to that of the sweep;
     - `outcome`: `finished`, whatever the verdict, or `failed` with an `error`;
@@ -160,32 +160,33 @@ def name_run_folder(point: Point) -> str:
 
 
 def _describe(point: Point, run: Run) -> PointResult:
-    found = run.result
+    result = run.result
     formula, loss, network_loss = None, None, None
-    if isinstance(found, CarryResult):
-        formula = "; ".join(f"{name} = {text}" for name, text in found.coefficients.items())
-    elif isinstance(found, LimiterResult):
-        formula = found.formula
-    elif isinstance(found, SkewResult):
-        formula = "; ".join(f"{law.name}: {law.formula}" for law in found.laws[1:])
-    elif isinstance(found, Discovery) and (own := found.experiment) is not None:
-        formula, loss, network_loss = own.flux and f"F = {own.flux}", own.error, own.reduced_error
-    elif isinstance(found, Discovery):
-        parts = {**{name: f"Σ {text}" for name, text in (found.messages or {}).items()}, **(found.outputs or {})}
+    if isinstance(result, CarryResult):
+        formula = "; ".join(f"{name} = {text}" for name, text in result.coefficients.items())
+    elif isinstance(result, LimiterResult):
+        formula = result.formula
+    elif isinstance(result, SkewResult):
+        formula = "; ".join(f"{law.name}: {law.formula}" for law in result.laws[1:])
+    elif isinstance(result, Discovery) and (experiment := result.experiment) is not None:
+        formula = experiment.flux and f"F = {experiment.flux}"
+        loss, network_loss = experiment.error, experiment.reduced_error
+    elif isinstance(result, Discovery):
+        parts = {**{name: f"Σ {text}" for name, text in (result.messages or {}).items()}, **(result.outputs or {})}
         formula = "; ".join(f"{name} = {text}" for name, text in parts.items())
-        if found.loss is not None:
-            loss, network_loss = _number(found.loss.formula), _number(found.loss.network)
+        if result.loss is not None:
+            loss, network_loss = _number(result.loss.formula), _number(result.loss.network)
     return PointResult(
         name=point.name,
         changes=dict(point.changes),
         folder=name_run_folder(point),
         outcome="finished",
         verdict=run.verdict,
-        as_expected=None if isinstance(found, Generalisation) else found.as_expected,
+        as_expected=None if isinstance(result, Generalisation) else result.as_expected,
         formula=formula or None,
         loss=loss,
         network_loss=network_loss,
-        seconds=math.fsum(value or 0.0 for value in found.seconds.values()),
+        seconds=math.fsum(value or 0.0 for value in result.seconds.values()),
     )
 
 
@@ -225,22 +226,22 @@ def _count_rate(group: Sequence[PointResult]) -> Rate:
     )
 
 
-def write_summary(found: Sweep) -> None:
+def write_summary(sweep: Sweep) -> None:
     """Write summary.json, summary.csv and summary.html into the folder of the sweep."""
-    write_document(found.folder / "summary.json", "sweep-summary", 1, found.document())
-    write_text(found.folder / "summary.csv", table_csv([_make_csv_row(point) for point in found.points]))
+    write_document(sweep.folder / "summary.json", "sweep-summary", 1, sweep.document())
+    write_text(sweep.folder / "summary.csv", table_csv([_make_csv_row(point) for point in sweep.points]))
     html = page(
         "sweep.html",
-        sweep=found,
-        rates=[(show_changes(rate.changes), rate) for rate in found.rates if rate.of],
-        varied=list(found.over.items()),
-        failed=len(found.failed),
+        sweep=sweep,
+        rates=[(show_changes(rate.changes), rate) for rate in sweep.rates if rate.of],
+        varied=list(sweep.over.items()),
+        failed=len(sweep.failed),
         looks=LOOKS,
-        has_reports={point.name for point in found.points if (found.folder / point.folder / "report.html").exists()},
+        has_reports={p.name for p in sweep.points if (sweep.folder / p.folder / "report.html").exists()},
         show_value=show_value,
         command="",
     )
-    write_text(found.folder / "summary.html", html)
+    write_text(sweep.folder / "summary.html", html)
 
 
 def show_changes(changes: recipe.Changes) -> str:

@@ -1,4 +1,4 @@
-"""`sweep`: a recipe and values of its fields in, a folder of runs and a record out."""
+"""Run a sweep: a recipe and values of its fields in, a folder of runs and a record out."""
 
 import os
 import shlex
@@ -86,7 +86,10 @@ def resume_sweep(
     tell: Tell = lambda _: None,
     warn: Warn = lambda _: None,
 ) -> Sweep:
-    """Go on with the sweep in a folder: run what is not finished, failed points too. Arguments are those of `sweep`."""
+    """Resume the sweep in a folder: run the points that are not finished, failed ones too.
+
+    The other arguments are those of `sweep`. Raises InputError if the folder has no sweep or another process uses it.
+    """
     check_path(folder, "folder", "the path of a sweep's folder")
     count = _check_workers(workers, on, tell, warn)
     return _run_plan(read_plan(Path(folder)), Path(folder), count, on, tell, warn)
@@ -132,7 +135,7 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
     with open_folder(folder, plan, warn=warn) as versions:
         results = _run_points(plan, folder, workers, on, tell, warn)
         points = tuple(results[point.name] for point in plan.points)
-        ended = Sweep(
+        record = Sweep(
             folder=folder,
             recipe=plan.base.name,
             over={field: tuple(values) for field, values in plan.over.items()},
@@ -140,8 +143,8 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
             rates=count_rates(points),
             environment=versions,
         )
-        write_summary(ended)
-    return ended
+        write_summary(record)
+    return record
 
 
 def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> dict[str, PointResult]:

@@ -1,7 +1,7 @@
 """A worker process: it reads one job per line, runs it in its folder, and writes one message per line.
 
-A process of the pool runs `main`. It ends when its input is closed, in the middle of a run
-too: no run goes on without the process that started the sweep. A run that ends so is resumed from its checkpoint.
+A process of the pool runs `main`. It ends when its input is closed, even during a run: no run goes on without the
+process that started the sweep. An interrupted run is resumed from its checkpoint.
 """
 
 import os
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A run to make or to go on with: name of the point, folder, recipe as plain JSON, and command to be recorded."""
+    """A run to make or to resume: name of the point, folder, recipe as plain JSON, and command to be recorded."""
 
     name: str
     folder: str
@@ -66,7 +66,7 @@ Send = Callable[[Message], None]
 
 
 def run_job(job: Job, send: Send) -> Finished | Failed:
-    """Make the run of a job, or go on with it; an error becomes a message of one line."""
+    """Make the run of a job, or resume it; an error becomes a message of one line."""
     try:
         _run(job, send)
     except FluxforgeError as error:

@@ -23,7 +23,7 @@ def _tensor(low: float, high: float) -> dict[str, Any]:
 
 def _family(name: str) -> dict[str, Any]:
     one, printed = (_tensor(0.7, 1.3), _tensor(1.7, 4.3)) if name == "right" else (_tensor(1, 1), _tensor(2.7, 2.76))
-    found = {"euler": one, "two-hop": one, "two-hop-printed": printed}
+    tensors = {"euler": one, "two-hop": one, "two-hop-printed": printed}
     stays = name in ("right", "jittered")
     plain = [0.06] * 4 if stays else [h**2 for h in H]
     return {
@@ -33,8 +33,8 @@ def _family(name: str) -> dict[str, Any]:
             "euler": {"errors": plain, "rates": [0.0] * 3, "order": None if stays else 2.0},
             "corrected": {"errors": [2 * h**2 for h in H], "rates": [2.0] * 3, "order": 1.98},
         },
-        "diffusivity": {scheme: [None if name == "equilateral" else K] * 4 for scheme, K in found.items()},
-        "lattice": None if name in ("jittered", "irregular") else found,
+        "diffusivity": {scheme: [None if name == "equilateral" else K] * 4 for scheme, K in tensors.items()},
+        "lattice": None if name in ("jittered", "irregular") else tensors,
     }
 
 

@@ -42,10 +42,10 @@ def _front(kind: str, chosen: int | None) -> dict[str, Any]:
 
 
 def _row(engine: str, seed: int, *, alpha: float = 1.0) -> dict[str, Any]:
-    found = seed != 3
-    losses = {"network_loss": 1e-3 * (1 + seed % 3), "formula_loss": 1e-15} if found else {}
+    recovered = seed != 3
+    losses = {"network_loss": 1e-3 * (1 + seed % 3), "formula_loss": 1e-15} if recovered else {}
     nothing = {"network_loss": None, "formula_loss": None}
-    return {"engine": engine, "seed": seed, "diffusivity": alpha, "recovered": found, **nothing, **losses}
+    return {"engine": engine, "seed": seed, "diffusivity": alpha, "recovered": recovered, **nothing, **losses}
 
 
 def _symbolic() -> dict[str, Any]:
@@ -176,8 +176,8 @@ def test_marks_are_drawn_where_a_network_was_trained_and_lines_everywhere(tmp_pa
     assert [len(line.get_xdata()) for line in flux.lines[:3]] == [8, 6, 8]
     assert list(flux.lines[0].get_xdata()) == sorted(STEPS)
     result = _symbolic()
-    for found in result["against_step"].values():
-        for row in found["rows"]:
+    for study in result["against_step"].values():
+        for row in study["rows"]:
             row.pop("network", None)
     assert [len(panel.lines) for panel in _drawn(_draw(pinn_figure, result), tmp_path)] == [6, 3]
 

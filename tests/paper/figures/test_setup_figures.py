@@ -1,4 +1,4 @@
-"""The pictures of the set-up: what they show is what the result holds."""
+"""The figures of the set-up show the numbers of the result."""
 
 import copy
 from collections import Counter
@@ -70,8 +70,8 @@ def _words(panel: Axes) -> list[str]:
 
 def _arrows(panel: Axes) -> Counter[tuple[Any, str]]:
     """How many arrows there are of each colour and line."""
-    found = [patch for patch in panel.patches if isinstance(patch, FancyArrowPatch)]
-    return Counter((patch.get_edgecolor(), patch.get_linestyle()) for patch in found)
+    arrows = [patch for patch in panel.patches if isinstance(patch, FancyArrowPatch)]
+    return Counter((patch.get_edgecolor(), patch.get_linestyle()) for patch in arrows)
 
 
 def _overlapping(figure: Figure) -> list[tuple[str, str]]:

@@ -68,13 +68,13 @@ def test_verdicts_of_the_formulas_as_printed(result: dict[str, Any]) -> None:
 
 
 def test_lattices_conduct_as_theory_says(result: dict[str, Any]) -> None:
-    found = {name: family["lattice"] for name, family in result["families"].items()}
-    assert found["irregular"] is None
-    assert found["squares"]["two-hop-printed"]["principal"] == pytest.approx([4, 4])
-    assert found["equilateral"]["two-hop-printed"]["principal"] == pytest.approx([1 + 3**0.5] * 2)
-    assert found["right"]["euler"]["principal"] == pytest.approx([0.7082, 3 / 5**0.5], abs=1e-4)
-    assert found["right"]["euler"] == found["right"]["two-hop"]
-    assert found["squares"]["euler"]["off"] == pytest.approx(0, abs=1e-9)
+    lattices = {name: family["lattice"] for name, family in result["families"].items()}
+    assert lattices["irregular"] is None
+    assert lattices["squares"]["two-hop-printed"]["principal"] == pytest.approx([4, 4])
+    assert lattices["equilateral"]["two-hop-printed"]["principal"] == pytest.approx([1 + 3**0.5] * 2)
+    assert lattices["right"]["euler"]["principal"] == pytest.approx([0.7082, 3 / 5**0.5], abs=1e-4)
+    assert lattices["right"]["euler"] == lattices["right"]["two-hop"]
+    assert lattices["squares"]["euler"]["off"] == pytest.approx(0, abs=1e-9)
 
 
 def test_measured_diffusivities_go_to_those_of_the_lattice_and_not_to_one(result: dict[str, Any]) -> None:
@@ -100,11 +100,11 @@ def test_the_plain_flux_converges_on_squares_and_stays_on_right_triangles(result
 
 def test_errors_are_those_of_the_certificate(result: dict[str, Any]) -> None:
     study = measure_space_order(BUILT_IN["euler"], Levels("right", FAMILIES["right"]))
-    found = result["families"]["right"]
-    assert found["steady"]["euler"]["errors"] == pytest.approx(list(study.l2.errors))
-    assert found["steady"]["euler"]["rates"] == pytest.approx(list(study.l2.rates))
-    assert found["cells"] == list(study.cells)
-    assert found["h"] == pytest.approx(list(study.l2.sizes))
+    family = result["families"]["right"]
+    assert family["steady"]["euler"]["errors"] == pytest.approx(list(study.l2.errors))
+    assert family["steady"]["euler"]["rates"] == pytest.approx(list(study.l2.rates))
+    assert family["cells"] == list(study.cells)
+    assert family["h"] == pytest.approx(list(study.l2.sizes))
 
 
 def test_random_families_take_the_root_mean_square_over_their_seeds(result: dict[str, Any]) -> None:
@@ -112,8 +112,8 @@ def test_random_families_take_the_root_mean_square_over_their_seeds(result: dict
         consistency.measure_steady_errors(BUILT_IN["euler"], consistency.make_mesh("irregular", 5, seed))[0]
         for seed in CONFIG.seeds
     ]
-    found = result["families"]["irregular"]["steady"]["euler"]["errors"][0]
-    assert found == pytest.approx(np.sqrt(np.mean(np.square(alone))))
+    error = result["families"]["irregular"]["steady"]["euler"]["errors"][0]
+    assert error == pytest.approx(np.sqrt(np.mean(np.square(alone))))
 
 
 def test_crank_nicolson_as_printed_grows_at_every_step(result: dict[str, Any]) -> None:
@@ -196,8 +196,8 @@ def test_without_gmsh_its_meshes_are_left_out(
     monkeypatch.setattr(consistency, "gmsh_problem", lambda: "libGLU.so.1 is missing")
     told: list[str] = []
     config = consistency.Config(sizes={"squares": (2, 3), consistency.GMSH: (4,)})
-    found = run_document(consistency, config, folder, warn=told.append)
-    assert list(found["families"]) == ["squares"]
+    document = run_document(consistency, config, folder, warn=told.append)
+    assert list(document["families"]) == ["squares"]
     assert "libGLU" in told[0]
 
 

@@ -11,7 +11,7 @@ from fluxforge import recipe
 from fluxforge.distil import Reading
 from fluxforge.paper._figures_training import controls_table
 from fluxforge.paper.studies import controls
-from fluxforge.paper.studies._decoys import AS_ITSELF, DECOYS, FAKES, FOUND, LAWS, NOT_BELIEVED, Decoy
+from fluxforge.paper.studies._decoys import DECOYS, EITHER, FAKES, LAWS, NOT_RECOVERED, RECOVERED, Decoy
 from fluxforge.pipeline import Judged
 from fluxforge.pipeline._formula import NetworkConstants
 from study_documents import judge_document, read_partial, run_document
@@ -20,7 +20,7 @@ CONFIG = controls.Config(decoys=("heat", "first-order-5%", "euler"))
 
 
 def bare(kind: type, **fields: Any) -> Any:
-    """A record with some of its fields, which is all that is read here."""
+    """A record with some of its fields; the study reads no others."""
     made = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(made, name, value)
@@ -29,7 +29,7 @@ def bare(kind: type, **fields: Any) -> Any:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Explanations that take no time: heat is refused, everything else an approximation. Which recipes were asked."""
+    """The recipes that were judged, by a judge that takes no time: heat is refused, all else is an approximation."""
     made: list[str] = []
 
     def judge(_: Any, spec: recipe.Recipe, *__: Any) -> Judged:
@@ -67,7 +67,7 @@ def test_a_decoy_that_has_become_another_one_is_run_again(
     asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_document(controls, CONFIG, tmp_path)
-    other = Decoy("heat", "something else", FOUND)
+    other = Decoy("heat", "something else", RECOVERED)
     monkeypatch.setattr(controls, "DECOYS", {**DECOYS, "heat": other})
     assert run_document(controls, CONFIG, tmp_path)["rows"][0]["what"] == "something else"
     assert len(asked) == 4
@@ -84,14 +84,14 @@ def test_a_true_law_that_is_not_recovered_is_missed_and_the_claim_says_so(asked:
 @pytest.mark.parametrize(
     ("allowed", "verdict", "own", "outcome"),
     [
-        (FOUND, "recovered", True, "ok"),
-        (FOUND, "recovered", False, "FOOLED"),
-        (FOUND, "approximation", False, "missed"),
-        (NOT_BELIEVED, "recovered", True, "FOOLED"),
-        (NOT_BELIEVED, "refused", False, "ok"),
-        (AS_ITSELF, "recovered", False, "FOOLED"),
-        (AS_ITSELF, "recovered", True, "ok"),
-        (AS_ITSELF, "approximation", False, "ok"),
+        (RECOVERED, "recovered", True, "ok"),
+        (RECOVERED, "recovered", False, "FOOLED"),
+        (RECOVERED, "approximation", False, "missed"),
+        (NOT_RECOVERED, "recovered", True, "FOOLED"),
+        (NOT_RECOVERED, "refused", False, "ok"),
+        (EITHER, "recovered", False, "FOOLED"),
+        (EITHER, "recovered", True, "ok"),
+        (EITHER, "approximation", False, "ok"),
     ],
 )
 def test_what_counts_as_fooled(allowed: frozenset[str], verdict: str, own: bool, outcome: str) -> None:

@@ -68,8 +68,8 @@ def test_the_action_of_the_exponential_is_the_exponential() -> None:
     t = 20 * fourier_step(graph)
     for start, source in ((T0, S), (T0, 0 * S), (0 * T0, S)):
         wanted = exact_solution(system, start, source, t)
-        found = solve_exactly(system, graph.V, start, source, t=t)
-        assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
+        solution = solve_exactly(system, graph.V, start, source, t=t)
+        assert np.abs(solution - wanted).max() < 1e-12 * np.abs(wanted).max()
 
 
 def test_the_result_is_plain_json_with_a_row_for_every_step(result: dict[str, Any]) -> None:
@@ -93,15 +93,15 @@ def test_observed_orders_in_time_are_the_schemes_own(result: dict[str, Any]) -> 
         "crank-nicolson": (2, 2),
     }
     for name, orders in wanted.items():
-        for found in result["orders"][name]["time"].values():
-            assert found["free"]["order"] == pytest.approx(orders[0], abs=0.1)
-            assert found["driven"]["order"] == pytest.approx(orders[1], abs=0.1)
+        for orders_of_mesh in result["orders"][name]["time"].values():
+            assert orders_of_mesh["free"]["order"] == pytest.approx(orders[0], abs=0.1)
+            assert orders_of_mesh["driven"]["order"] == pytest.approx(orders[1], abs=0.1)
 
 
 def test_a_wrong_scheme_shows_no_order(result: dict[str, Any]) -> None:
-    for found in result["orders"]["two-hop-printed"]["time"].values():
-        assert found["free"]["order"] is None
-        assert found["driven"]["order"] is None
+    for orders_of_mesh in result["orders"]["two-hop-printed"]["time"].values():
+        assert orders_of_mesh["free"]["order"] is None
+        assert orders_of_mesh["driven"]["order"] is None
     assert result["orders"]["two-hop-printed"]["space"]["order"] is None
     assert min(row["error"] for row in _rows(result, "two-hop-printed") if row["error"] is not None) > 0.1
 
@@ -115,9 +115,9 @@ def test_orders_are_taken_from_stable_steps_alone() -> None:
         Row(scheme="s", wanted=9, fourier=f, stable=f <= 1, free=f**2 if f <= 1 else 3.0, **other, **unused)
         for f in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
     ]
-    found = fit_time_orders("s", rows)["9"]
-    assert (found.free.levels, found.free.order) == (4, pytest.approx(2.0))
-    assert found.driven == Order(0, None, [])
+    orders = fit_time_orders("s", rows)["9"]
+    assert (orders.free.levels, orders.free.order) == (4, pytest.approx(2.0))
+    assert orders.driven == Order(0, None, [])
     assert fit_time_orders("s", rows[:5])["9"].free.order is None
 
 
@@ -216,11 +216,11 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(convergence, "LARGE", 60)
     monkeypatch.setattr(_tasks, "run_children", pretend)
     config = convergence.Config(**{**TOY.__dict__, "cells": (40, 80), "fractions": (1.0,), "seeds": (1, 2), "end": 2.0})
-    found = run_document(convergence, config, tmp_path)
+    document = run_document(convergence, config, tmp_path)
     assert {task.cells for task in asked} == {80}
-    assert all(len(row["errors"]) == (2 if row["wanted"] == 40 else 1) for row in found["space"])
+    assert all(len(row["errors"]) == (2 if row["wanted"] == 40 else 1) for row in document["space"])
     asked.clear()
-    assert run_document(convergence, config, tmp_path) == found
+    assert run_document(convergence, config, tmp_path) == document
     assert not asked
 
 
@@ -238,8 +238,10 @@ def test_verdicts_of_the_toy_study(result: dict[str, Any]) -> None:
     assert _verdict(result, "second order in space") == "does not hold"
 
 
-def _as(result: dict[str, Any], name: str, other: str, *, low: float = 0.0, high: float = 9.0) -> dict[str, Any]:
-    """The result, were a scheme's numbers another's for steps in a range."""
+def _replace_scheme(
+    result: dict[str, Any], name: str, other: str, *, low: float = 0.0, high: float = 9.0
+) -> dict[str, Any]:
+    """The result with the numbers of scheme `other` in place of those of `name`, for steps in a range."""
     changed = copy.deepcopy(result)
     peers = {(row["wanted"], row["fourier"]): row for row in _rows(changed, other)}
     for row in _rows(changed, name):
@@ -249,34 +251,34 @@ def _as(result: dict[str, Any], name: str, other: str, *, low: float = 0.0, high
 
 
 def test_similarity_is_judged_by_the_numbers(result: dict[str, Any]) -> None:
-    both = _as(_as(result, "two-hop-printed", "two-hop"), "midpoint-printed", "midpoint")
+    both = _replace_scheme(_replace_scheme(result, "two-hop-printed", "two-hop"), "midpoint-printed", "midpoint")
     assert _verdict(both, "similar to Crank–Nicolson") == "holds"
-    none = _as(result, "midpoint", "two-hop-printed")
+    none = _replace_scheme(result, "midpoint", "two-hop-printed")
     assert _verdict(none, "similar to Crank–Nicolson") == "does not hold"
     # One seed of a network decides nothing.
-    assert _verdict(_as(none, "lemma", "crank-nicolson"), "similar to Crank–Nicolson") == "does not hold"
+    assert _verdict(_replace_scheme(none, "lemma", "crank-nicolson"), "similar to Crank–Nicolson") == "does not hold"
 
 
 def test_a_verdict_that_the_printed_formulas_do_not_have_says_so_first(result: dict[str, Any]) -> None:
     claims = {claim.name: claim for claim in judge_document(convergence, result)}
     assert claims["similar to Crank–Nicolson"].condition == "with other formulas than printed"
-    both = _as(_as(result, "two-hop-printed", "two-hop"), "midpoint-printed", "midpoint")
+    both = _replace_scheme(_replace_scheme(result, "two-hop-printed", "two-hop"), "midpoint-printed", "midpoint")
     assert next(c for c in judge_document(convergence, both) if c.name == "similar to Crank–Nicolson").condition == ""
 
 
 def test_the_range_is_judged_by_the_numbers(result: dict[str, Any]) -> None:
-    apart = _as(result, "midpoint-printed", "two-hop-printed", low=2.0)
+    apart = _replace_scheme(result, "midpoint-printed", "two-hop-printed", low=2.0)
     assert _verdict(apart, "midpoint follows Crank–Nicolson") == "does not hold"
-    right = _as(apart, "midpoint", "crank-nicolson")
+    right = _replace_scheme(apart, "midpoint", "crank-nicolson")
     assert _verdict(right, "midpoint follows Crank–Nicolson") == "holds under a condition"
-    printed = _as(right, "midpoint-printed", "crank-nicolson")
+    printed = _replace_scheme(right, "midpoint-printed", "crank-nicolson")
     assert _verdict(printed, "midpoint follows Crank–Nicolson") == "holds"
 
 
 def test_struggling_near_the_fourier_step_is_judged_by_the_numbers(result: dict[str, Any]) -> None:
-    changed = _as(result, "two-hop-printed", "crank-nicolson", high=0.25)
+    changed = _replace_scheme(result, "two-hop-printed", "crank-nicolson", high=0.25)
     assert _verdict(changed, "two-hop near the Fourier step") == "holds"
-    changed = _as(result, "two-hop", "euler", low=0.5)
+    changed = _replace_scheme(result, "two-hop", "euler", low=0.5)
     assert _verdict(changed, "two-hop near the Fourier step") == "holds under a condition"
     early = copy.deepcopy(result)
     early["meshes"][0]["limits"]["two-hop-printed"]["dt"] = 0.9 * early["meshes"][0]["fourier"]
@@ -311,10 +313,10 @@ def test_networks_are_told_mesh_by_mesh(result: dict[str, Any]) -> None:
 def test_lower_residuals_are_judged_of_formulas_and_not_of_one_network(result: dict[str, Any]) -> None:
     name = "lower residual than first order"
     assert _verdict(result, name) == "holds under a condition"
-    assert _verdict(_as(result, "lemma", "midpoint"), name) == "holds under a condition"
-    printed = _as(_as(result, "midpoint-printed", "midpoint"), "two-hop-printed", "midpoint")
+    assert _verdict(_replace_scheme(result, "lemma", "midpoint"), name) == "holds under a condition"
+    printed = _replace_scheme(_replace_scheme(result, "midpoint-printed", "midpoint"), "two-hop-printed", "midpoint")
     assert _verdict(printed, name) == "holds"
-    assert _verdict(_as(result, "midpoint", "two-hop-printed"), name) == "does not hold"
+    assert _verdict(_replace_scheme(result, "midpoint", "two-hop-printed"), name) == "does not hold"
 
 
 def test_accuracy_is_judged_against_euler_at_every_step(result: dict[str, Any]) -> None:

@@ -27,11 +27,11 @@ TOY = {
 def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("reproduction")
     config = generalisation.Config(changes=TOY, variants=("default",))
-    found = run_document(generalisation, config, folder)
+    first = run_document(generalisation, config, folder)
     again = run_document(generalisation, config, folder)
-    assert all(again[name] == found[name] for name in ("sparse", "dense", "summary", "reduced", "extrapolation"))
+    assert all(again[name] == first[name] for name in ("sparse", "dense", "summary", "reduced", "extrapolation"))
     # Every variant goes the same way: a second one is only there to be doctored.
-    return found | {"summary": {**found["summary"], "with faces": copy.deepcopy(found["summary"]["default"])}}
+    return first | {"summary": {**first["summary"], "with faces": copy.deepcopy(first["summary"]["default"])}}
 
 
 def test_every_arm_has_a_number_per_seed(result: dict[str, Any]) -> None:
@@ -46,9 +46,9 @@ def test_every_arm_has_a_number_per_seed(result: dict[str, Any]) -> None:
 
 
 def test_the_figures_draw(result: dict[str, Any], tmp_path: Path) -> None:
-    found = read_partial(result, generalisation.Result)
-    arms = {"sparse": found.sparse, "dense": found.dense}
-    for figure in (generalisation_figure(arms, found.seeds), extrapolation_figure(found.extrapolation)):
+    study = read_partial(result, generalisation.Result)
+    arms = {"sparse": study.sparse, "dense": study.dense}
+    for figure in (generalisation_figure(arms, study.seeds), extrapolation_figure(study.extrapolation)):
         figure.savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 10_000
 

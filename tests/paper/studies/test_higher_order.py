@@ -1,4 +1,4 @@
-"""The higher-order study: residuals and constants that are known beforehand, and runs that can be gone on with."""
+"""The higher-order study: residuals and constants that are known beforehand, and runs that can be resumed."""
 
 import json
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from fluxforge.loss import defect_of, mean_defect
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
 from fluxforge.paper._figures_training import constants_figure, four_layers_figure, residuals_figure
 from fluxforge.paper.studies import _networks, higher_order
+from fluxforge.paper.studies._decoys import build_two_stages
 from fluxforge.paper.studies._networks import read_networks
 from fluxforge.pipeline import ladder, run_folder
 from fluxforge.run import RunFolder
@@ -39,7 +40,7 @@ RK4 = {"c1": 1 / 4, "c2": 1 / 3, "c3": 1 / 2, "c4": 1.0}
 
 @pytest.fixture(scope="module", autouse=True)
 def quickly_compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Random fields take a tenth of a second to draw, and many to compile well."""
+    """Without XLA's optimisation: drawing random fields takes a tenth of a second, compiling them well takes many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLUXFORGE_CACHE", str(tmp_path_factory.mktemp("cache")))
         before = jax.config.read("jax_disable_most_optimizations")
@@ -101,20 +102,21 @@ def test_a_network_that_is_the_first_order_scheme_has_its_residual(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_networks, "draw_unseen", lambda *_: held)
-    found = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
-    assert list(msgspec.to_builtins(found)) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
-    assert found.network == pytest.approx(found.euler, rel=1e-9)
-    assert found.crank_nicolson < 1e-12 < found.midpoint < found.euler
+    residuals = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
+    assert list(msgspec.to_builtins(residuals)) == ["network", "euler", "midpoint", "rk4", "crank-nicolson"]
+    assert residuals.network == pytest.approx(residuals.euler, rel=1e-9)
+    assert residuals.crank_nicolson < 1e-12 < residuals.midpoint < residuals.euler
 
 
 def test_a_network_that_is_the_midpoint_rule_has_its_residual_and_its_constants(
     held: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_networks, "draw_unseen", lambda *_: held)
-    monkeypatch.setattr(_networks, "step_of", lambda _: _networks._make_step("midpoint"))
-    found = _networks.measure_residuals(sparse_network(1, 2, 4), SPEC, (0.05, 0.5))
-    assert found.network == found.midpoint > 1e-3
-    constants = _networks.measure_constants(sparse_network(1, 2, 4), SPEC, 0.25)
+    network = build_two_stages(recipe.override(SPEC, {"network.standardise": False}), 0.5, 0.5)
+    residuals = _networks.measure_residuals(network, SPEC, (0.05, 0.5))
+    assert residuals.network == pytest.approx(residuals.midpoint, rel=1e-9)
+    assert residuals.midpoint > 1e-3
+    constants = _networks.measure_constants(network, SPEC, 0.25)
     assert constants.pop("unexplained") < 1e-12
     assert constants == pytest.approx(MIDPOINT)
 
@@ -129,13 +131,13 @@ def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order
     problems: dict[float, Problem],
 ) -> None:
     half, one = (higher_order._minimise(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
-    for found, wanted in ((half, MIDPOINT), (one, dict.fromkeys(MIDPOINT, 1.0))):
+    for direct, wanted in ((half, MIDPOINT), (one, dict.fromkeys(MIDPOINT, 1.0))):
         for name, value in wanted.items():
-            assert abs(found.limit[name] - value) <= found.uncertainty[name] < 1e-2
+            assert abs(direct.limit[name] - value) <= direct.uncertainty[name] < 1e-2
     assert half.rational == {"a1": "1/2", "c1": "1/2", "a2": "1", "c2": "1"}
-    for found, order in ((half, 2.0), (one, 1.0)):
-        assert found.certified.order == pytest.approx(order, abs=0.05)
-        assert found.certified.order_with_source == pytest.approx(order, abs=0.05)
+    for direct, order in ((half, 2.0), (one, 1.0)):
+        assert direct.certified.order == pytest.approx(order, abs=0.05)
+        assert direct.certified.order_with_source == pytest.approx(order, abs=0.05)
     assert [row.step for row in half.rows] == list(problems)
     # θ and Δt enter a residual as θΔt: doubling one and halving the other doubles the first layer's constants.
     at = {row.step: row.constants for row in half.rows}
@@ -150,11 +152,11 @@ def test_least_residual_at_the_old_time_is_the_first_order_scheme_at_every_step(
     problems: dict[float, Problem],
 ) -> None:
     # Its residual at θ = 0 is nothing at all: the second layer is Euler's, and adds nothing of the first's.
-    found = higher_order._minimise(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
-    for row in found.rows:
+    direct = higher_order._minimise(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
+    for row in direct.rows:
         assert row.loss < 1e-11
         assert row.constants == pytest.approx({"a1": 0.0, "c1": 0.0, "a2": 1.0, "c2": 1.0}, abs=1e-8)
-    assert found.limit["c1"] * found.limit["c2"] == pytest.approx(0.0, abs=1e-8)
+    assert direct.limit["c1"] * direct.limit["c2"] == pytest.approx(0.0, abs=1e-8)
 
 
 @pytest.mark.slow
@@ -193,9 +195,9 @@ def test_networks_are_found_once_their_run_is_finished(tmp_path: Path) -> None:
     assert read_networks(tmp_path / "convergence") == {}
     with RunFolder.open(tmp_path / "higher-order" / "midpoint", warn=pytest.fail) as folder:
         folder.finish("discovery", {"recovered": False})
-    found = read_networks(tmp_path / "convergence")
-    assert list(found) == ["network-midpoint"]
-    assert np.array_equal(parameters(found["network-midpoint"]), weights)
+    networks = read_networks(tmp_path / "convergence")
+    assert list(networks) == ["network-midpoint"]
+    assert np.array_equal(parameters(networks["network-midpoint"]), weights)
 
 
 def test_names_of_variants_are_those_of_folders() -> None:
@@ -256,10 +258,10 @@ def test_a_run_of_untrained_networks_ends_with_verdicts(
 ) -> None:
     _, _, result = short
     assert list(result["networks"]) == ["midpoint", "two-hop", "two layers, θ = 1"]
-    assert [found["theta"] for found in result["networks"].values()] == [0.5, 0.5, 1.0]
-    assert all([row["fourier"] for row in found["by_step"]] == [0.25] for found in result["networks"].values())
-    assert not any(found["recovered"] for found in result["discovered"].values())
-    assert all(found["reasons"] for found in result["discovered"].values())
+    assert [row["theta"] for row in result["networks"].values()] == [0.5, 0.5, 1.0]
+    assert all([step["fourier"] for step in row["by_step"]] == [0.25] for row in result["networks"].values())
+    assert not any(row["recovered"] for row in result["discovered"].values())
+    assert all(row["reasons"] for row in result["discovered"].values())
     verdicts = {claim["name"].removeprefix("higher-order-"): claim["verdict"] for claim in result["claims"]}
     alone = ("residual", "midpoint", "two-hop", "two-hop-found", "novel-operator")
     assert {verdicts[name] for name in alone} == {"cannot be tested from the text"}

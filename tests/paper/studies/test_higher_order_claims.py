@@ -42,12 +42,12 @@ def _rates(**reached: int) -> dict[str, Any]:
 
 
 def _result() -> dict[str, Any]:
-    """What the study is expected to end with."""
-    found = {"recovered": True, "constants": dict(MIDPOINT), "constants_uncertainty": {"c1": 1e-4}}
+    """A result as the study is expected to give it."""
+    midpoint = {"recovered": True, "constants": dict(MIDPOINT), "constants_uncertainty": {"c1": 1e-4}}
     law = {"factor": 0.5, "exponents": {"A_PN": 1.0, "V_P": -1.0}}
     return {
         "networks": {"midpoint": _network(0.1), "two-hop": _network(0.2), "two layers, θ = 1": _network(1.0)},
-        "discovered": {"midpoint": found, "two-hop": {"recovered": True, "laws": {"far": law}}},
+        "discovered": {"midpoint": midpoint, "two-hop": {"recovered": True, "laws": {"far": law}}},
         "direct": {
             "θ = 0.5": {"rows": _rows(0.3, 0.4), "limit": dict(MIDPOINT), "certified": {"order": 2.0}},
             "θ = 1": {"rows": _rows(0.45, 0.63, 0.78), "limit": dict.fromkeys(MIDPOINT, 1.0)},
@@ -144,8 +144,8 @@ def test_a_scheme_is_new_if_it_is_of_second_order_and_not_the_midpoint_rule() ->
     assert _verdict(changed, "novel") == "holds under a condition"
     changed["direct"]["θ = 1"] |= {"certified": {"order": 2.0}}
     assert _verdict(changed, "novel") == "holds"
-    for found in changed["direct"].values():
-        found["certified"] = {"order": 1.0}
+    for direct in changed["direct"].values():
+        direct["certified"] = {"order": 1.0}
     assert _verdict(changed, "novel") == "does not hold"
 
 
@@ -233,6 +233,6 @@ def test_the_verdict_on_four_layers_follows_both_limits() -> None:
     changed = _result()
     changed["direct_four"]["θ = ½"]["limit"] = dict(RK4)
     assert _verdict(changed, "four-layers") == "holds"
-    for found in changed["direct_four"].values():
-        found["limit"] = {**RK4, "c2": 0.5}
+    for direct in changed["direct_four"].values():
+        direct["limit"] = {**RK4, "c2": 0.5}
     assert _verdict(changed, "four-layers") == "does not hold"

@@ -1,9 +1,8 @@
-"""The memory study: what is read from the system is what is held, and verdicts follow the numbers."""
+"""The memory study: the system reports the memory that is allocated, and verdicts follow the numbers."""
 
 import copy
 import json
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from fluxforge.errors import FluxforgeError
 from fluxforge.paper._figures_convergence import memory_figure
-from fluxforge.paper.studies import _tasks, memory
+from fluxforge.paper.studies import memory
 from fluxforge.paper.studies._measures import make_graph
-from fluxforge.paper.studies._tasks import Task, run_child
+from fluxforge.paper.studies._tasks import Task, open_measurements, run_child
 from fluxforge.paper.studies.memory import Footprint, count_bytes, forget_peak, measure_footprint, read_peak
 from fluxforge.scheme.reference import BUILT_IN
 from study_documents import judge_document, read_partial, run_document
@@ -22,23 +22,40 @@ from study_documents import judge_document, read_partial, run_document
 pytestmark = pytest.mark.usefixtures("mesh_cache")
 
 CONFIG = memory.Config(cells=(40, 60, 80, 100))
-# Bytes per cell that the pretended processes hold while stepping, whatever the step.
+# Bytes per cell that a process is taken to hold while stepping, whatever the step.
 HELD = {"euler": 68, "midpoint": 128, "midpoint-printed": 128, "two-hop": 140, "two-hop-printed": 140, "rkl2-8": 760}
 BY_SOLVER = {"direct": 1500, "cg": 160}
 STARTED = 300_000_000
 COMPILED = 20_000_000
 
 
-def _pretend(many: Any, measure: Any, *, workers: int | None, forgets: bool = True) -> Any:
-    for k, task in enumerate(many):
-        n = make_graph(task.cells, task.seed).cells
-        each = 0 if task.scheme is None else BY_SOLVER.get(task.solver, 0) or HELD[task.scheme]
-        more = 0 if task.scheme is None else COMPILED
-        start = STARTED + 50 * n + 10**6 * (k % 3) * forgets
-        held = start + each * n + more
-        # A system that cannot forget a peak has the mesh's in it from the start.
-        start = start if forgets else 2 * start
-        yield k, msgspec.json.encode(Footprint(n, start, held + 10**6 * (each > 0), held, forgets))
+def _keep_footprints(folder: Path, config: memory.Config, *, forgets: bool = True) -> None:
+    """Write footprints into the folder of a study, as if processes had been measured."""
+    tasks = [
+        Task(
+            task="memory",
+            baseline="its own mark",
+            cells=cells,
+            seed=memory.SEED,
+            fourier=fraction,
+            scheme=subject.scheme,
+            solver=subject.solver,
+        )
+        for cells in config.sizes
+        for subject in (memory.Subject(None), *memory.SUBJECTS.values())
+        for fraction in ((0.0,) if subject.scheme is None else config.steps(cells))
+    ]
+    with open_measurements(folder, pytest.fail) as held:
+        for k, task in enumerate(tasks):
+            n = make_graph(task.cells, task.seed).cells
+            each = 0 if task.scheme is None else BY_SOLVER.get(task.solver or "", 0) or HELD[task.scheme]
+            compiled = 0 if task.scheme is None else COMPILED
+            start = STARTED + 50 * n + 10**6 * (k % 3) * forgets
+            stepping = start + each * n + compiled
+            # A system that cannot forget a peak has the mesh's in it from the start.
+            start = start if forgets else 2 * start
+            footprint = Footprint(n, start, stepping + 10**6 * (each > 0), stepping, forgets)
+            held.keep(task.title, task, Footprint, footprint)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(folder: Path) -> dict[str, Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tasks, "run_children", _pretend)
-        return run_document(memory, CONFIG, folder)
+    _keep_footprints(folder, CONFIG)
+    return run_document(memory, CONFIG, folder)
 
 
 def _verdict(result: Mapping[str, Any], solver: str) -> str:
@@ -71,15 +87,15 @@ def test_a_peak_is_forgotten_and_seen_again() -> None:
 
 def test_a_process_measures_itself() -> None:
     task = Task(task="memory", cells=40, seed=1, fourier=0.5, scheme="crank-nicolson", solver="direct")
-    found = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
-    assert found.cells == make_graph(40, 1).cells
-    assert found.whole > 1e8
-    assert found.stepping > 1e8
+    footprint = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
+    assert footprint.cells == make_graph(40, 1).cells
+    assert footprint.whole > 1e8
+    assert footprint.stepping > 1e8
 
 
 def test_without_a_scheme_only_the_mesh_is_measured() -> None:
-    found = measure_footprint(Task(task="memory", cells=40, seed=1, scheme=None))
-    assert found.whole <= found.stepping
+    footprint = measure_footprint(Task(task="memory", cells=40, seed=1, scheme=None))
+    assert footprint.whole <= footprint.stepping
 
 
 def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str, Any]) -> None:
@@ -91,12 +107,10 @@ def test_bytes_per_cell_are_the_slope_beside_what_does_not_grow(result: dict[str
     assert row["stepping"] == pytest.approx(68 * row["cells"] + COMPILED)
 
 
-def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(
-    result: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_tasks, "run_children", partial(_pretend, forgets=False))
-    found = run_document(memory, CONFIG, tmp_path)["bytes_per_cell"]
-    assert found["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
+def test_where_no_peak_is_forgotten_the_bare_process_is_the_baseline(result: dict[str, Any], tmp_path: Path) -> None:
+    _keep_footprints(tmp_path, CONFIG, forgets=False)
+    bytes_per_cell = run_document(memory, CONFIG, tmp_path)["bytes_per_cell"]
+    assert bytes_per_cell["midpoint"]["stepping"] == pytest.approx(result["bytes_per_cell"]["midpoint"]["stepping"])
 
 
 def test_counted_bytes_are_those_of_the_arrays() -> None:
@@ -114,19 +128,15 @@ def test_a_quick_study_takes_the_second_step_on_the_largest_mesh_only(result: di
 
 
 def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def watched(many: Any, measure: Any, *, workers: int | None) -> Any:
-        asked.extend(many)
-        return _pretend(many, measure, workers=workers)
-
-    monkeypatch.setattr(_tasks, "run_children", watched)
+    monkeypatch.setattr("sys.executable", "false")  # a new process would fail
     monkeypatch.setattr(memory, "count_bytes", lambda *_: pytest.fail("counted again"))
     again = run_document(memory, CONFIG, folder)
-    assert not asked
     assert again == result == json.loads(json.dumps(result, allow_nan=False))
-    run_document(memory, memory.Config(cells=CONFIG.cells, fractions=(0.125, 0.5)), folder)
-    assert {task.fourier for task in asked} == {0.5}
+    other = memory.Config(cells=CONFIG.cells, fractions=(0.125, 0.5))
+    with pytest.raises(FluxforgeError, match="on 100 cells failed"):
+        run_document(memory, other, folder)
+    _keep_footprints(folder, memory.Config(cells=CONFIG.cells[-1:], fractions=(0.5,)))
+    assert {row["fourier"] for row in run_document(memory, other, folder)["rows"]} == {0.125, 0.5}
 
 
 def test_less_memory_than_lu_and_not_than_cg(result: dict[str, Any]) -> None:

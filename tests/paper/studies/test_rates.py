@@ -28,21 +28,21 @@ FLAT = dict.fromkeys(TWICE, 0.1) | {"dt": 1.0}
 
 def _row(verdict: str = "recovered", *, seed: int = 0, **own: Any) -> dict[str, Any]:
     residual = {"network": 0.1, "euler": 1.0}
-    found = {"seed": seed, "verdict": verdict, "as_expected": verdict == "recovered", "explained": 0.99}
-    found |= {"constants": dict(MIDPOINT), "rational": {}, "far": None}
-    return found | {"residual": residual, "reason": None, "seconds": 60.0 + seed} | own
+    row = {"seed": seed, "verdict": verdict, "as_expected": verdict == "recovered", "explained": 0.99}
+    row |= {"constants": dict(MIDPOINT), "rational": {}, "far": None}
+    return row | {"residual": residual, "reason": None, "seconds": 60.0 + seed} | own
 
 
 def _read(row: dict[str, Any]) -> rates.Row:
     return read_partial(row, rates.Row)
 
 
-def _found(**fields: Any) -> Discovery:
+def _discovery(**fields: Any) -> Discovery:
     return read_partial(fields, Discovery)
 
 
 def _describe(**fields: Any) -> rates.Row:
-    return describe_seed(recipe.load("first-order"), _found(**fields), None)
+    return describe_seed(recipe.load("first-order"), _discovery(**fields), None)
 
 
 def _tally(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _result(name: str, rows: list[dict[str, Any]], **about: Any) -> dict[str, An
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Discoveries that take no time; which recipe and seed was run."""
+    """The recipes and seeds that were run, as discoveries that take no time."""
     runs: list[tuple[str, int]] = []
 
     def finish(folder: Path, spec: recipe.Recipe) -> Run:
@@ -67,8 +67,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
             done = held.read_stage("discovery")
             if done is None:
                 runs.append((spec.name, spec.seed))
-                found = _found(verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0})
-                done = to_document(found)
+                discovery = _discovery(
+                    verdict="recovered", recovered=True, constants={"c1": 1.0}, seconds={"train": 2.0}
+                )
+                done = to_document(discovery)
                 held.finish("discovery", done)
         return Run(folder, spec, from_document(done, Discovery, folder))
 
@@ -98,8 +100,8 @@ def test_finished_run_folders_of_other_processes_are_collected(made: list[tuple[
     """As `fluxforge discover first-order --seed 1 -o FOLDER/first-order-1` leaves them."""
     spec = recipe.override(recipe.load("first-order"), {"seed": 1})
     with run_folder(tmp_path / "first-order-1", spec, warn=pytest.fail) as held:
-        found = _found(verdict="approximation", explained={"least": 0.9})
-        held.finish("discovery", to_document(found))
+        discovery = _discovery(verdict="approximation", explained={"least": 0.9})
+        held.finish("discovery", to_document(discovery))
     result = run_document(rates, CONFIG, tmp_path)
     assert ("first-order", 1) not in made
     tally = result["recipes"]["first-order"]
@@ -138,11 +140,11 @@ def test_a_verdict_is_the_document_s_own_or_what_older_ones_say(document: dict[s
 
 
 def test_constants_are_those_of_the_limit_where_there_is_one() -> None:
-    assert select_constants(_found(constants={"c1": 0.4}, limit={"c1": 0.5})) == {"c1": 0.5}
-    assert select_constants(_found(constants={"c1": 0.4}, limit=None)) == {"c1": 0.4}
+    assert select_constants(_discovery(constants={"c1": 0.4}, limit={"c1": 0.5})) == {"c1": 0.5}
+    assert select_constants(_discovery(constants={"c1": 0.4}, limit=None)) == {"c1": 0.4}
     # What the network does not determine has no value.
-    assert select_constants(_found(limit={"c1": 0.5, "a1": None})) == {"c1": 0.5}
-    assert select_constants(_found(recovered=False)) == {}
+    assert select_constants(_discovery(limit={"c1": 0.5, "a1": None})) == {"c1": 0.5}
+    assert select_constants(_discovery(recovered=False)) == {}
 
 
 def test_medians_have_quartiles_and_nothing_has_none() -> None:
@@ -152,9 +154,9 @@ def test_medians_have_quartiles_and_nothing_has_none() -> None:
 
 def test_a_seed_counts_if_its_formula_is_believed_and_its_constants_are_right() -> None:
     rows = [_row(), _row(constants=MIDPOINT | {"c1": 0.52}), _row("approximation"), _row(constants={})]
-    found = _tally("midpoint", rows)
-    assert found["rates"]["midpoint rule"] == {"reached": 1, "of": 4}
-    assert found["rate"] == {"reached": 3, "of": 4}
+    tally = _tally("midpoint", rows)
+    assert tally["rates"]["midpoint rule"] == {"reached": 1, "of": 4}
+    assert tally["rate"] == {"reached": 3, "of": 4}
     # One within two per cent is near enough, and another set of constants is another scheme.
     assert rates.has_constants(_read(_row(constants=MIDPOINT | {"c1": 0.509})), MIDPOINT)
     assert not rates.has_constants(_read(_row(constants=PATHS)), MIDPOINT)
@@ -179,14 +181,14 @@ def test_a_seed_is_as_expected_if_its_document_says_so() -> None:
         ({"verdict": "refused"}, False),
         ({"verdict": "recovered", "as_expected": False}, False),
     ):
-        assert rates.describe_seed(spec, _found(**document), None).as_expected is expected
+        assert rates.describe_seed(spec, _discovery(**document), None).as_expected is expected
 
 
 def test_residuals_are_counted_where_all_seeds_have_one() -> None:
     rows = [_row(), _row(residual={"network": 0.6, "euler": 1.0})]
-    found = _tally("midpoint", rows)
-    assert found["rates"]["lower residual than Euler"] == {"reached": 1, "of": 2}
-    assert found["medians"]["residual over Euler's"]["median"] == pytest.approx(0.35)
+    tally = _tally("midpoint", rows)
+    assert tally["rates"]["lower residual than Euler"] == {"reached": 1, "of": 2}
+    assert tally["medians"]["residual over Euler's"]["median"] == pytest.approx(0.35)
     assert "lower residual than Euler" not in _tally("midpoint", [_row(residual=None)])["rates"]
 
 
@@ -200,11 +202,11 @@ def test_powers_of_the_two_hop_term_are_told_apart() -> None:
         _row("approximation", constants=PATHS, far=FLAT),
         _row("refused", far=None),
     ]
-    found = _tally("two-hop", rows)["rates"]
-    assert found["two-hop term is the flux twice"] == {"reached": 2, "of": 5}
-    assert found["two-hop term is something else"] == {"reached": 2, "of": 5}
+    shares = _tally("two-hop", rows)["rates"]
+    assert shares["two-hop term is the flux twice"] == {"reached": 2, "of": 5}
+    assert shares["two-hop term is something else"] == {"reached": 2, "of": 5}
     # The power of Δt is no matter of areas and distances.
-    assert found["two-hop term without A and δ"] == {"reached": 1, "of": 5}
+    assert shares["two-hop term without A and δ"] == {"reached": 1, "of": 5}
 
 
 @pytest.mark.parametrize(
@@ -241,11 +243,11 @@ def test_other_parts_take_over_counts_and_no_single_seed(tmp_path: Path) -> None
     (tmp_path / "rates").mkdir()
     document = {"format": "fluxforge-rates", "format_version": 1, **_result("midpoint", [_row()] * 5)}
     (tmp_path / "rates" / "rates.json").write_text(json.dumps(document), encoding="utf-8")
-    found = read_rates(tmp_path / "higher-order", ("midpoint", "two-hop"))
-    assert found is not None
-    assert list(found) == ["midpoint"]
-    assert not hasattr(found["midpoint"], "rows")
-    assert found["midpoint"].rates["midpoint rule"] == Rate(reached=5, of=5)
+    tallies = read_rates(tmp_path / "higher-order", ("midpoint", "two-hop"))
+    assert tallies is not None
+    assert list(tallies) == ["midpoint"]
+    assert not hasattr(tallies["midpoint"], "rows")
+    assert tallies["midpoint"].rates["midpoint rule"] == Rate(reached=5, of=5)
 
 
 def test_a_run_that_the_rates_have_finished_is_not_made_again(tmp_path: Path) -> None:
@@ -268,7 +270,7 @@ def whole() -> Mapping[str, Any]:
     names = {"midpoint": MIDPOINT, "two-hop": PATHS}
     rows = {name: [_row(seed=k, constants=own, far=TWICE) for k in range(9)] for name, own in names.items()}
     rows["two-hop"].append(_row("refused", seed=9, constants={}, explained=None, reason="NO: too far"))
-    return {"recipes": {name: _recipe(name, found) for name, found in rows.items()}}
+    return {"recipes": {name: _recipe(name, seeds) for name, seeds in rows.items()}}
 
 
 def test_the_table_has_a_row_per_recipe(whole: Mapping[str, Any]) -> None:
@@ -285,6 +287,6 @@ def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], t
     figure.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     nothing = copy.deepcopy(whole)
-    for found in nothing["recipes"].values():
-        found["rows"] = [row | {"explained": None} for row in found["rows"]]
+    for tally in nothing["recipes"].values():
+        tally["rows"] = [row | {"explained": None} for row in tally["rows"]]
     assert rates_figure(read_partial(nothing, rates.Result)).axes[1].get_title() == "not recorded by these runs"

@@ -59,17 +59,17 @@ def test_another_geometry_is_told(result: dict[str, Any]) -> None:
 
 
 def test_verdicts_on_the_meshes_change_with_the_numbers(result: dict[str, Any]) -> None:
-    def doctored(kind: str, **changes: Any) -> str:
+    def judge_changed(kind: str, **changes: Any) -> str:
         changed = copy.deepcopy(result)
         changed["ensemble"]["by_kind"][kind] |= changes
         return _verdict(changed, "setup-meshes")
 
     spread = copy.deepcopy(result["ensemble"]["by_kind"]["irregular"]["spread"])
     spread["delta"][0] = 1.5 * result["ensemble"]["by_kind"]["regular"]["spread"]["delta"][2]
-    assert doctored("irregular", spread=spread) == "does not hold"
-    assert doctored("irregular", areas={"1": 2, "2": 2}) == "holds under a condition"
-    assert doctored("regular", quality=[0.8, 0.9, 1.0]) == "does not hold"
-    assert doctored("regular", areas={"0": 3, "1": 1}) == "does not hold"
+    assert judge_changed("irregular", spread=spread) == "does not hold"
+    assert judge_changed("irregular", areas={"1": 2, "2": 2}) == "holds under a condition"
+    assert judge_changed("regular", quality=[0.8, 0.9, 1.0]) == "does not hold"
+    assert judge_changed("regular", areas={"0": 3, "1": 1}) == "does not hold"
 
 
 def test_samples_are_scaled_by_the_largest_cell_of_the_irregular_one(result: dict[str, Any]) -> None:
@@ -133,10 +133,10 @@ def test_the_patches_of_the_result_lie_inside(result: dict[str, Any]) -> None:
 
 
 def test_without_a_cell_reached_twice_any_inner_cell_will_do() -> None:
-    found = choose_patches([equilateral(6), cross_triangles(5)])["triangles"]
-    assert (found.mesh, found.reached_twice) == ("cross_triangles(5)", 1)
-    found = choose_patches([equilateral(6)])["triangles"]
-    assert (found.one_hop, found.two_hop, found.reached_twice) == (3, 6, 0)
+    patch = choose_patches([equilateral(6), cross_triangles(5)])["triangles"]
+    assert (patch.mesh, patch.reached_twice) == ("cross_triangles(5)", 1)
+    patch = choose_patches([equilateral(6)])["triangles"]
+    assert (patch.one_hop, patch.two_hop, patch.reached_twice) == (3, 6, 0)
 
 
 def test_the_pair_drawn_is_the_one_trained_on(result: dict[str, Any]) -> None:

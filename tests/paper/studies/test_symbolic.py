@@ -45,8 +45,8 @@ def _recovery(rows: list[symbolic.Row]) -> list[dict[str, Any]]:
     return msgspec.to_builtins(symbolic.count_recoveries(rows))
 
 
-def _describe(found: dict[str, Any]) -> symbolic.Row:
-    return symbolic.describe_formula(read_partial(found, Discovery), SPEC, "operon")
+def _describe(document: dict[str, Any]) -> symbolic.Row:
+    return symbolic.describe_formula(read_partial(document, Discovery), SPEC, "operon")
 
 
 def _at(c1: float, a1: float = 1.0, step: float = 0.1) -> dict[str, Any]:
@@ -57,8 +57,8 @@ DIRECT = {"first-order": "direct", "first-order-pinn": "direct"}
 
 
 def _rates(reached: int = 10, of: int = 10) -> dict[str, Any]:
-    found = {"rates": {"first-order scheme": {"reached": reached, "of": of}}}
-    return {"first-order": found, "first-order-pinn": found}
+    tally = {"rates": {"first-order scheme": {"reached": reached, "of": of}}}
+    return {"first-order": tally, "first-order-pinn": tally}
 
 
 def _verdicts(rows: list[symbolic.Row], **against: tuple[list[dict[str, Any]], float]) -> list[str]:
@@ -107,8 +107,8 @@ def test_failures_count_as_rows_of_their_engine_and_diffusivity() -> None:
 
 
 def test_a_good_constant_of_a_formula_that_is_not_believed_counts_for_nothing() -> None:
-    (found,) = _recovery([_row(recovered=False, off=1e-9)])
-    assert (found["recovered"], found["exact"], found["worst_constant"]) == (0, 0, None)
+    (recovery,) = _recovery([_row(recovered=False, off=1e-9)])
+    assert (recovery["recovered"], recovery["exact"], recovery["worst_constant"]) == (0, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_the_verdict_on_recovery_counts_other_engines_and_diffusivities() -> Non
 
 
 def test_data_of_our_own_and_what_is_built_in_are_conditions() -> None:
-    found = {"recovery": _recovery([_row()] * 10), "against_step": {}}
+    document = {"recovery": _recovery([_row()] * 10), "against_step": {}}
     for data, update, condition in (
         ("two-cells", "direct", ""),
         ("pairs", "direct", "on random pairs of triangles"),
         ("two-cells", "residual", "with T + Δt/V built into the network"),
         ("pairs", None, "with T + Δt/V built into the network, on random pairs of triangles"),
     ):
-        own = found | {"data": data} | ({} if update is None else {"update": {"first-order": update}})
+        own = document | {"data": data} | ({} if update is None else {"update": {"first-order": update}})
         claim = judge_document(symbolic, own)[0]
         assert claim.verdict == ("holds under a condition" if condition else "holds")
         assert claim.condition == condition
@@ -143,13 +143,13 @@ def test_data_of_our_own_and_what_is_built_in_are_conditions() -> None:
 
 
 def test_fewer_than_five_seeds_are_no_verdict_and_those_of_the_rates_are_taken_then() -> None:
-    found = {"recovery": _recovery([_row()] * 4 + [_row(diffusivity=2.5)] * 3), "update": DIRECT}
-    found |= {"data": "two-cells", "against_step": {}}
-    claim = judge_document(symbolic, found)[0]
+    document = {"recovery": _recovery([_row()] * 4 + [_row(diffusivity=2.5)] * 3), "update": DIRECT}
+    document |= {"data": "two-cells", "against_step": {}}
+    claim = judge_document(symbolic, document)[0]
     assert claim.verdict == "cannot be tested from the text"
     assert claim.evidence.startswith("Judged on 4 seeds; it takes 5 (fluxforge reproduce rates).")
     for reached, verdict in ((9, "holds"), (7, "holds under a condition"), (4, "does not hold")):
-        assert judge_document(symbolic, found | {"rates": _rates(reached)})[0].verdict == verdict
+        assert judge_document(symbolic, document | {"rates": _rates(reached)})[0].verdict == verdict
 
 
 def test_what_the_residual_asks_for_is_not_yet_what_networks_find() -> None:
@@ -158,14 +158,14 @@ def test_what_the_residual_asks_for_is_not_yet_what_networks_find() -> None:
         steps = {"one": {"rows": [_at(1.0)], "limit": {"c1": limit, "a1": 1.0}}}
         result = {"recovery": [], "against_step": steps, "update": DIRECT}
         assert judge_document(symbolic, result)[1].verdict == verdict
-        found = judge_document(symbolic, result | {"rates": _rates(3)})[1]
-        assert found.verdict == "does not hold"
+        claim = judge_document(symbolic, result | {"rates": _rates(3)})[1]
+        assert claim.verdict == "does not hold"
 
 
 def test_what_the_networks_do_themselves_is_told() -> None:
     row = _at(0.5) | {"network": {"c1": 0.48, "unexplained": 0.22}}
-    found = {"recovery": [], "against_step": {"θ = 1": {"rows": [row], "limit": {"c1": 1.0, "a1": 1.0}}}}
-    assert "θ = 1: flux 0.480 α, 22% of the step" in judge_document(symbolic, found)[1].evidence
+    document = {"recovery": [], "against_step": {"θ = 1": {"rows": [row], "limit": {"c1": 1.0, "a1": 1.0}}}}
+    assert "θ = 1: flux 0.480 α, 22% of the step" in judge_document(symbolic, document)[1].evidence
 
 
 def test_the_verdict_on_the_residual_follows_the_constant_at_one_tenth_and_the_limit() -> None:
@@ -215,11 +215,11 @@ def test_too_short_a_training_fails_by_a_row(short: tuple[symbolic.Config, Path,
 def test_the_constant_tends_to_the_diffusivity_whatever_the_network_does(
     short: tuple[symbolic.Config, Path, dict[str, Any]],
 ) -> None:
-    (found,) = short[2]["against_step"].values()
-    assert found["limit"]["c1"] == pytest.approx(1.0, abs=1e-3)
-    values = [row["constants"]["c1"] for row in found["rows"]]
+    (study,) = short[2]["against_step"].values()
+    assert study["limit"]["c1"] == pytest.approx(1.0, abs=1e-3)
+    values = [row["constants"]["c1"] for row in study["rows"]]
     assert values == sorted(values)
-    assert all(("network" in row) == (row["step"] >= 0.01) for row in found["rows"])
+    assert all(("network" in row) == (row["step"] >= 0.01) for row in study["rows"])
 
 
 @pytest.mark.slow

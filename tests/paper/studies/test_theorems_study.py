@@ -73,14 +73,14 @@ def test_verdicts_change_with_the_numbers(result: dict[str, Any]) -> None:
 
 
 def test_the_weights_of_an_exact_linear_network_are_determined(result: dict[str, Any]) -> None:
-    found = result["simple_weights"]
-    assert found["solution"] == pytest.approx([1.0, 1.0, 1.0, 0.0], abs=1e-11)
-    assert found["smallest_singular_value"] > 1e-2
+    weights = result["simple_weights"]
+    assert weights["solution"] == pytest.approx([1.0, 1.0, 1.0, 0.0], abs=1e-11)
+    assert weights["smallest_singular_value"] > 1e-2
     assert _verdict(result, "lemma, simple weights") == "holds"
     changed = copy.deepcopy(result)
     changed["simple_weights"]["rank"] = 3
     assert _verdict(changed, "lemma, simple weights") == "does not hold"
-    changed["simple_weights"] = {**found, "solution": [1.0, 0.9, 1.0, 0.0]}
+    changed["simple_weights"] = {**weights, "solution": [1.0, 0.9, 1.0, 0.0]}
     assert _verdict(changed, "lemma, simple weights") == "does not hold"
 
 
@@ -98,8 +98,8 @@ def test_the_verdict_on_biases_counts_the_networks_that_kept_one(result: dict[st
 
 
 def test_the_verdict_on_weights_is_on_the_minimiser_and_not_on_the_optimiser(result: dict[str, Any]) -> None:
-    found = result["least_l1"]
-    assert found == {"least": 2.0, "minimisers": [[1.0, 1.0], [-1.0, -1.0]]}
+    minimum = result["least_l1"]
+    assert minimum == {"least": 2.0, "minimisers": [[1.0, 1.0], [-1.0, -1.0]]}
     claim = next(claim for claim in judge_document(theorems, result) if claim.name == "weights become one")
     assert (claim.verdict, claim.condition) == ("holds under a condition", "up to a common sign")
     changed = copy.deepcopy(result)

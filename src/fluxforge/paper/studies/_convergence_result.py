@@ -188,10 +188,10 @@ def _judge_similarity(result: Result) -> Claim:
     """Under a condition if only the corrected formulas are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
     names = (*PRINTED, *RIGHT, *_find_networks(result))
-    found = {key: {name: _find_worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
-    good = {name: all(found[key][name] <= SIMILAR for key in keys) for name in names}
+    ratios = {key: {name: _find_worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
+    good = {name: all(ratios[key][name] <= SIMILAR for key in keys) for name in names}
     evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
-        f"{words}: {_list_values(found[key])}" for key, words in keys.items()
+        f"{words}: {_list_values(ratios[key])}" for key, words in keys.items()
     )
     text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
     verdict = to_verdict(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
@@ -241,11 +241,11 @@ def _judge_near_fourier(result: Result) -> Claim:
     evidence = (
         f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
         f"{_list_values(far)}; stable up to so many Fourier steps: "
-        + ", ".join(f"{name} {min(found):.2f} to {max(found):.2f}" for name, found in limits.items())
+        + ", ".join(f"{name} {min(steps):.2f} to {max(steps):.2f}" for name, steps in limits.items())
     )
     if far["two-hop-printed"] > SIMILAR:
         evidence += "; as printed it errs at short steps too"
-    # What it says of the Fourier step holds of its stability if that ends earlier than the midpoint rule's, below it.
+    # Under a condition: its stability limit is below the Fourier step, and below the midpoint rule's.
     early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
     text = "GNN-2ndOrder struggles when we get close to the Fourier condition"
     return Claim(
@@ -289,18 +289,18 @@ def _describe_network_errors(result: Result) -> Iterator[str]:
     """Errors in space of each network, from the coarsest mesh to the finest, in words."""
     for name in _find_networks(result):
         rows = [row for row in result.space if row.scheme == name]
-        told = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
+        errors = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
         if rows:
-            yield f"{name}: error {', '.join(told)} on {rows[0].cells} to {rows[-1].cells} cells"
+            yield f"{name}: error {', '.join(errors)} on {rows[0].cells} to {rows[-1].cells} cells"
 
 
 def _compute_residual_ratios(result: Result, name: str) -> dict[str, tuple[float, float]]:
     """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
-    found = {}
+    by_theta = {}
     for key in ("residual_half", "residual_one"):
         ratios = list(_compute_ratios(result, name, peer="euler", key=key, high=1.0)) or [np.inf]
-        found[key] = (float(np.exp(np.mean(np.log(ratios)))), max(ratios))
-    return found
+        by_theta[key] = (float(np.exp(np.mean(np.log(ratios)))), max(ratios))
+    return by_theta
 
 
 def _are_lower(result: Result, names: Sequence[str]) -> bool:

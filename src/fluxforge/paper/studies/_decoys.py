@@ -28,7 +28,7 @@ class StageUpdate(AbstractMLP):
         """Of T, S, Δt, V and z; in the second stage with h₁ = T + Δt (a₁ S + c₁ L T) before z."""
         T, S, dt, V, h, z = x[:, 0], x[:, 1], x[:, 2], x[:, 3], x[:, -2], x[:, -1]
         a1, c1 = self.first
-        # In the first stage, where h is V, nothing is bent; c₁ = 0 would make L T unknown.
+        # The first stage has no h: its column is V, and `bend` is 0. With c₁ = 0 the stage before does not hold L T.
         rate = ((h - T) / dt - a1 * S) / jnp.where(c1 == 0.0, 1.0, c1)
         return (V * self.source * S + self.flux * z + self.bend * V * jnp.tanh(rate))[:, None]
 
@@ -40,7 +40,7 @@ def build_two_stages(
     one, none, alpha = (jnp.asarray(each, "float32") for each in (1.0, 0.0, diffusivity_of(spec)))
     known = jnp.asarray([a1, c1], "float32")
     plain = FluxMessage(one, none, none)
-    made: tuple[AbstractMLP, ...] = (
+    functions: tuple[AbstractMLP, ...] = (
         plain,
         StageUpdate(known[0], known[1] * alpha, none, known),
         plain,
@@ -49,7 +49,7 @@ def build_two_stages(
     return eqx.tree_at(
         lambda n: tuple(f for layer in n.layers for f in (layer.messages[0].f, layer.update.f)),
         build(spec.network, jax.random.key(0)),
-        made,
+        functions,
         is_leaf=lambda leaf: isinstance(leaf, AbstractMLP),
     )
 
@@ -103,32 +103,32 @@ def perturb_weights(network: Network, size: float, seed: int = 0) -> Network:
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     leaves, tree = jax.tree.flatten(arrays)
     keys = jax.random.split(jax.random.key(seed), len(leaves))
-    moved = [
+    perturbed = [
         leaf * (1.0 + size * jax.random.normal(key, leaf.shape, leaf.dtype))
         for leaf, key in zip(leaves, keys, strict=True)
     ]
-    spoiled: Network = eqx.combine(jax.tree.unflatten(tree, moved), rest)
-    return spoiled
+    combined: Network = eqx.combine(jax.tree.unflatten(tree, perturbed), rest)
+    return combined
 
 
 Verdicts: TypeAlias = frozenset[str]
-# Trains, or takes over, the network of the heat law.
+# Trains the network of the heat law, or reads it if it is trained.
 Teacher: TypeAlias = Callable[[], Network]
 Maker: TypeAlias = Callable[[recipe.Recipe, Teacher], Network]
 
-FOUND: Verdicts = frozenset({"recovered"})
-NOT_BELIEVED: Verdicts = frozenset({"approximation", "refused"})
+RECOVERED: Verdicts = frozenset({"recovered"})
+NOT_RECOVERED: Verdicts = frozenset({"approximation", "refused"})
 # Where `recovered` is allowed, the formula has to be the decoy's own law.
-AS_ITSELF: Verdicts = FOUND | NOT_BELIEVED
+EITHER: Verdicts = RECOVERED | NOT_RECOVERED
 
 
 @dataclass(frozen=True)
 class Decoy:
-    """A law to train on, or a network in the place of a trained one.
+    """A law to train on, or a network that takes the place of a trained one.
 
-    `allowed` are the verdicts it may get. A formula that is recovered has to be the law of the data as well, which is
-    that of heat unless `changes` holds another; of recipes that train on a residual nothing may be recovered here.
-    `make` gives the network, from the recipe and from the network of the heat law; without it one is trained.
+    `allowed` are the verdicts it may get. A formula that is recovered must also be the law of the data, which is that
+    of heat unless `changes` sets another; no decoy of a recipe that trains on a residual may be recovered. `make`
+    gives the network, from the recipe and from the network of the heat law; without it one is trained.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Decoy:
     make: Maker | None = None
 
 
-def _law(name: str, what: str, law: str, allowed: Verdicts = AS_ITSELF, **changes: float) -> Decoy:
+def _law(name: str, what: str, law: str, allowed: Verdicts = EITHER, **changes: float) -> Decoy:
     more = {f"data.{key}": value for key, value in changes.items()}
     return Decoy(name, what, allowed, MappingProxyType({"data.law": law, **more}))
 
@@ -152,19 +152,19 @@ def _stages(name: str, what: str, *constants: float, bend: float = 0.0) -> Decoy
     def make(spec: recipe.Recipe, _: Teacher) -> Network:
         return build_two_stages(spec, *constants, bend=bend)
 
-    return Decoy(name, what, NOT_BELIEVED, recipe="midpoint", make=make)
+    return Decoy(name, what, NOT_RECOVERED, recipe="midpoint", make=make)
 
 
-def _network(name: str, what: str, make: Maker, allowed: Verdicts = NOT_BELIEVED) -> Decoy:
+def _network(name: str, what: str, make: Maker, allowed: Verdicts = NOT_RECOVERED) -> Decoy:
     return Decoy(name, what, allowed, make=make)
 
 
 LAWS: tuple[Decoy, ...] = (
-    Decoy("heat", "α A/δ (T_N − T_P): nothing is wrong", FOUND),
-    _law("alpha-1.04", "α off by 4 %", "1.04*alpha*A/delta*(T_N - T_P)", FOUND),
-    _noise("noise-1", 0.01, FOUND),
-    # A constant is known to a hundredth there, and the network to about as much: both verdicts are true.
-    _noise("noise-10", 0.1, FOUND | {"approximation"}),
+    Decoy("heat", "α A/δ (T_N − T_P): nothing is wrong", RECOVERED),
+    _law("alpha-1.04", "α off by 4 %", "1.04*alpha*A/delta*(T_N - T_P)", RECOVERED),
+    _noise("noise-1", 0.01, RECOVERED),
+    # With that noise the constant and the network are both known to about 1 %: both verdicts are right.
+    _noise("noise-10", 0.1, RECOVERED | {"approximation"}),
     _law("cubic-0.15", "a cubic term of 0.15", "A/delta*(T_N - T_P) + 0.15*A/delta*(T_N - T_P)**3"),
     _law("cubic-0.02", "a cubic term of 0.02", "A/delta*(T_N - T_P) + 0.02*A/delta*(T_N - T_P)**3"),
     _law(
@@ -176,11 +176,11 @@ LAWS: tuple[Decoy, ...] = (
     _law("quadratic", "a quadratic term of 0.3", "A/delta*(T_N - T_P) + 0.3*A/delta*(T_N - T_P)**2"),
     _law("delta-squared", "A/δ²", "A/delta**2*(T_N - T_P)"),
     # No square root is among the operators of the search.
-    _law("delta-root", "A/√δ", "A/sqrt(delta)*(T_N - T_P)", NOT_BELIEVED),
+    _law("delta-root", "A/√δ", "A/sqrt(delta)*(T_N - T_P)", NOT_RECOVERED),
     _law("delta-over-A", "δ/A", "delta/A*(T_N - T_P)"),
     _law("no-volume", "V forgotten", "V*A/delta*(T_N - T_P)"),
     # No feature of the network holds the direction of a face.
-    _law("directional", "a factor 1 + 0.3 n_x²", "(1 + 0.3*n_x**2)*A/delta*(T_N - T_P)", NOT_BELIEVED),
+    _law("directional", "a factor 1 + 0.3 n_x²", "(1 + 0.3*n_x**2)*A/delta*(T_N - T_P)", NOT_RECOVERED),
     _law("upwind", "a factor 1 + 0.2 T_P", "(1 + 0.2*T_P)*A/delta*(T_N - T_P)"),
     _law("unequal", "T_N − 1.1 T_P", "A/delta*(T_N - 1.1*T_P)"),
 )
@@ -193,9 +193,12 @@ FAKES: tuple[Decoy, ...] = (
     _stages("euler", "Euler's scheme for a midpoint rule", 0.0, 0.0),
     _stages("midpoint-2alpha", "midpoint rule with 2 α", 0.5, 1.0, 1.0, 2.0),
     _stages("midpoint-5%", "midpoint rule, constants off by 5 %", 0.525, 0.525, 1.05, 1.05),
-    # What a message is in is the network's own business, as long as its update undoes it.
+    # A gauge of the messages changes nothing, as long as the update undoes it.
     _network(
-        "gauge", "first-order scheme in a gauge of the receiver", lambda s, _: build_first_order(s, bend=0.04), FOUND
+        "gauge",
+        "first-order scheme in a gauge of the receiver",
+        lambda s, _: build_first_order(s, bend=0.04),
+        RECOVERED,
     ),
     _network("first-order-2alpha", "first-order scheme with 2 α", lambda s, _: build_first_order(s, factor=2.0)),
     _network("first-order-5%", "first-order scheme, 5 % off", lambda s, _: build_first_order(s, factor=1.05)),
@@ -204,14 +207,14 @@ FAKES: tuple[Decoy, ...] = (
     ),
     _network("untrained", "a network without training", lambda s, _: make_untrained(s)),
     Decoy(
-        "50-steps", "a network after 50 steps of training", NOT_BELIEVED, {"training.steps": 50, "training.chunk": 50}
+        "50-steps", "a network after 50 steps of training", NOT_RECOVERED, {"training.steps": 50, "training.chunk": 50}
     ),
-    # One part in a hundred on every weight leaves the step within a few: whether three are exceeded is up to chance.
+    # 1 % on every weight changes the step by a few per cent: whether the limit of 3 % is exceeded is up to chance.
     _network(
         "shaken-1%",
         "the network of heat, weights shaken by 1 %",
         lambda _, heat: perturb_weights(heat(), 0.01),
-        AS_ITSELF,
+        EITHER,
     ),
     _network("shaken-10%", "the network of heat, weights shaken by 10 %", lambda _, heat: perturb_weights(heat(), 0.1)),
 )

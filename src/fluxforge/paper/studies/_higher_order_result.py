@@ -96,8 +96,8 @@ def judge(result: Result) -> list[Claim]:
 def _judge_residual(result: Result) -> Claim:
     """Judged by the seeds of both recipes; the networks of this part, one seed each, are reported beside them."""
     # Forward in time Euler has no residual at all: nothing to be lower than.
-    networks = {name: found.residual for name, found in result.networks.items() if found.residual.euler > ROUND_OFF}
-    parts = {name: found.network / found.euler for name, found in networks.items()}
+    networks = {name: row.residual for name, row in result.networks.items() if row.residual.euler > ROUND_OFF}
+    parts = {name: row.network / row.euler for name, row in networks.items()}
     less = ", ".join(f"{name} {networks[name].midpoint / networks[name].network:.1f}×" for name in NAMES)
     listed = ", ".join(f"{name} {part:.3f}" for name, part in parts.items())
     claim = Claim(
@@ -121,10 +121,10 @@ def _find_least_rate(rates: list[Rate | None]) -> Rate | None:
 
 def _judge_midpoint(result: Result) -> Claim:
     """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
-    found = result.discovered["midpoint"]
+    discovery = result.discovered["midpoint"]
     printed = result.direct.get("θ = 1")
     as_printed = printed is not None and abs(printed.limit["c1"] - 0.5) <= 0.5 * WITHIN
-    values = _list_constants(found.constants, found.constants_uncertainty)
+    values = _list_constants(discovery.constants, discovery.constants_uncertainty)
     evidence = f"One seed in full, θ = ½, small steps: {values or 'no formula'}"
     if printed is not None:
         evidence += f". As printed (θ = 1) the limit is c1 = {printed.limit['c1']:.3f}{_describe_order(printed)}"
@@ -141,15 +141,15 @@ def _judge_midpoint(result: Result) -> Claim:
 def _judge_half(result: Result) -> Claim:
     """Where the printed ½ comes from: c against the step, for the loss as printed."""
     rows = result.direct["θ = 1"].rows
-    found = [row.constants["c1"] for row in rows]
-    values = ", ".join(f"{c1:.2f} at {row.step:g}" for c1, row in zip(found, rows, strict=True) if row.step >= 0.1)
+    fluxes = [row.constants["c1"] for row in rows]
+    values = ", ".join(f"{c1:.2f} at {row.step:g}" for c1, row in zip(fluxes, rows, strict=True) if row.step >= 0.1)
     nearest = min(rows, key=lambda row: abs(row.constants["c1"] - 0.5))
-    close = [abs(c1 - 0.5) <= 0.5 * 5 * WITHIN for c1 in found]
+    close = [abs(c1 - 0.5) <= 0.5 * 5 * WITHIN for c1 in fluxes]
     everywhere = all(close)
     return Claim(
         "higher-order-half",
         "The first layer advances by ½ Δt/V Σ α A/δ (T_N − T_P).",
-        to_verdict(everywhere, min(found) <= 0.5 <= max(found) or any(close)),
+        to_verdict(everywhere, min(fluxes) <= 0.5 <= max(fluxes) or any(close)),
         f"least residual as printed (θ = 1), c1 against Δt/Δt_Fourier: {values}; nearest to ½ at "
         f"{nearest.step:g}." + ("" if everywhere else " It depends on the step trained with."),
     )
@@ -161,19 +161,19 @@ def _judge_source(result: Result) -> Claim:
     rows = [row.constants for row in result.direct["θ = 1"].rows]
     beside = [row["a1"] for row in rows if abs(row.get("c1", 0.0) - 0.5) <= 0.1]
     span = f"{min(beside):.2f} to {max(beside):.2f}" if len(beside) > 1 else "".join(f"{one:.2f}" for one in beside)
-    said = f"; where c1 is within 0.1 of ½ it is {span}" if beside else ""
+    note = f"; where c1 is within 0.1 of ½ it is {span}" if beside else ""
     return Claim(
         "higher-order-source",
         "The half step adds Δt S.",
         to_verdict(all(whole), any(whole)),
         f"small-step limit of the coefficient of Δt S in the half step: {limits['θ = 1']:.4f} with the loss as printed "
-        f"(θ = 1){said}; {limits['θ = ½']:.4f} at θ = ½.",
+        f"(θ = 1){note}; {limits['θ = ½']:.4f} at θ = ½.",
     )
 
 
 def _judge_two_hop(result: Result) -> Claim:
     """A network that learned the printed term has no powers of areas and distances in its two-hop coefficient."""
-    K = {family: found[0][0] for family, found in result.printed_diffusivity.items()}
+    K = {family: tensor[0][0] for family, tensor in result.printed_diffusivity.items()}
     right = all(abs(value - 1.0) <= CONSISTENT for value in K.values())
     law = _find_far_law(result)
     learned = "" if law is None else f" One seed's two-hop coefficient is {law.factor:.2f} {_format_powers(law)}."
@@ -190,17 +190,17 @@ def _judge_two_hop(result: Result) -> Claim:
 
 def _judge_two_hop_found(result: Result) -> Claim:
     """What two-hop networks do learn: a second-order step in time if their constants are the midpoint rule's."""
-    found = result.discovered["two-hop"]
+    discovery = result.discovered["two-hop"]
     # Outright if the loss as printed asks for a second-order step too.
     printed = result.direct.get("θ = 1")
     outright = printed is not None and _is_second_order(printed)
-    values = _list_constants(found.constants, found.constants_uncertainty, "abcde")
-    said = "recovered" if found.recovered else "not recovered"
+    values = _list_constants(discovery.constants, discovery.constants_uncertainty, "abcde")
+    outcome = "recovered" if discovery.recovered else "not recovered"
     claim = Claim(
         "higher-order-two-hop-found",
         "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
         to_verdict(outright, in_part=True),
-        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {said} "
+        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {outcome} "
         f"({values or 'no formula'}), e and b being the factors of Δt w_PN w_NQ/V_N and of its source.",
         "" if outright else OTHER_LOSS,
     )
@@ -210,12 +210,12 @@ def _judge_two_hop_found(result: Result) -> Claim:
 def _judge_novelty(result: Result) -> Claim:
     """New and of higher order: another scheme than the midpoint rule, of second order in time at least."""
     limits = {name: result.direct[key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
-    known = {name: _are_near(found.limit, MIDPOINT) for name, found in limits.items()}
-    new = [name for name, found in limits.items() if _is_second_order(found) and not known[name]]
+    known = {name: _are_near(direct.limit, MIDPOINT) for name, direct in limits.items()}
+    new = [name for name, direct in limits.items() if _is_second_order(direct) and not known[name]]
     parts = (
-        f"{name}: {_list_constants(found.limit)}{_describe_order(found)}"
+        f"{name}: {_list_constants(direct.limit)}{_describe_order(direct)}"
         + (", the explicit midpoint rule, which is the second-order Runge–Kutta method" if known[name] else "")
-        for name, found in limits.items()
+        for name, direct in limits.items()
     )
     rate = find_rate(result.rates, "midpoint", "midpoint rule")
     trained = "" if rate is None else f". Trained networks of two layers have its constants in {rate.text}"
@@ -231,7 +231,7 @@ def _judge_operator(result: Result) -> Claim:
     """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
     K = result.printed_diffusivity["squares"][0][0]
     twice = find_rate(result.rates, "two-hop", "two-hop term is the flux twice")
-    counted = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
+    note = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
     law = _find_far_law(result)
     learned = "" if law is None else f" One seed's powers: {_format_powers(law)}."
     claim = Claim(
@@ -239,7 +239,7 @@ def _judge_operator(result: Result) -> Claim:
         "The learned term can be interpreted as a novel discrete operator.",
         "holds",
         "It is not if the two-hop term is the two-point flux applied twice, A_PN/δ_PN A_NQ/δ_NQ/(V_P V_N): that is the "
-        f"second power of a known operator.{counted} The term as printed makes the diffusivity {K:.3f} α on squares."
+        f"second power of a known operator.{note} The term as printed makes the diffusivity {K:.3f} α on squares."
         f"{learned}",
     )
     return weigh(claim, find_rate(result.rates, "two-hop", "two-hop term is something else"))
@@ -248,10 +248,10 @@ def _judge_operator(result: Result) -> Claim:
 def _judge_four_layers(result: Result) -> Claim:
     """The footnote: can four layers learn a full Runge–Kutta method?"""
     rk4 = {f"c{k}": 1.0 / (5 - k) for k in range(1, 5)}
-    reached = [_are_near(found.limit, rk4) for found in result.direct_four.values()]
+    reached = [_are_near(direct.limit, rk4) for direct in result.direct_four.values()]
     listed = "; ".join(
-        f"{name}: {_list_constants(found.limit, letters='c')}{_describe_order(found)}"
-        for name, found in result.direct_four.items()
+        f"{name}: {_list_constants(direct.limit, letters='c')}{_describe_order(direct)}"
+        for name, direct in result.direct_four.items()
     )
     return Claim(
         "higher-order-four-layers",
@@ -264,14 +264,14 @@ def _judge_four_layers(result: Result) -> Claim:
 
 def _describe_four_layers(result: Result) -> str:
     """The residuals and constants of trained networks of four layers, if there are any."""
-    found = {name: each for name, each in result.networks.items() if name.startswith("four layers")}
-    if not found:
+    rows = {name: each for name, each in result.networks.items() if name.startswith("four layers")}
+    if not rows:
         return ""
     parts = "; ".join(
         f"{name} residual {each.residual.network:.4f} (midpoint rule {each.residual.midpoint:.4f}), at its "
         f"longest step {_list_constants(each.by_step[-1].constants, letters='c')}, which leave "
         f"{each.by_step[-1].constants['unexplained']:.1%} of its step unexplained"
-        for name, each in found.items()
+        for name, each in rows.items()
     )
     return f" Trained: {parts}."
 
@@ -282,17 +282,17 @@ def _find_far_law(result: Result) -> Law | None:
     return None if laws is None else laws.far
 
 
-def _is_second_order(found: Direct) -> bool:
-    return found.certified.order is not None and found.certified.order >= 2.0 - ORDER_TOLERANCE
+def _is_second_order(direct: Direct) -> bool:
+    return direct.certified.order is not None and direct.certified.order >= 2.0 - ORDER_TOLERANCE
 
 
-def _describe_order(found: Direct) -> str:
+def _describe_order(direct: Direct) -> str:
     """The measured order in time of the scheme with these constants, in words."""
-    return "" if found.certified.order is None else f", of order {found.certified.order:.2f} in time"
+    return "" if direct.certified.order is None else f", of order {direct.certified.order:.2f} in time"
 
 
-def _are_near(found: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
-    return all(abs(found.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
+def _are_near(constants: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
+    return all(abs(constants.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
 
 
 def _list_constants(values: Numbers | None, off: Numbers | None = None, letters: str = "ac") -> str:

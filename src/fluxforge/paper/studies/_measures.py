@@ -157,8 +157,8 @@ def solve_exactly(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray
     scaled = t * csr_array(diags_array(root) @ system.M @ diags_array(1 / root))
     column = csr_array((constant / unit)[:, None])
     whole = block_array([[scaled, column], [None, csr_array((1, 1))]], format="csr")
-    found = expm_multiply(whole, np.append(root * T0, unit), traceA=float(scaled.diagonal().sum()))
-    return np.asarray(found[:-1] / root)
+    state = expm_multiply(whole, np.append(root * T0, unit), traceA=float(scaled.diagonal().sum()))
+    return np.asarray(state[:-1] / root)
 
 
 FIELD = "x*y + sin(pi*x)*sin(2*pi*y)"
@@ -181,13 +181,13 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     limits: dict[str, Limit] = {}
     rates = []
     for scheme in schemes:
-        # Solving for an unlimited scheme's eigenvalue again would tell nothing new.
-        found = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
+        # Implicit schemes count as unlimited: no eigenvalue is computed for them.
+        limit = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
         limits[scheme.name] = Limit(
-            dt=None if found is None or math.isinf(found.certain) else found.certain,
-            unlimited=scheme.implicit or (found is not None and math.isinf(found.certain)),
+            dt=None if limit is None or math.isinf(limit.certain) else limit.certain,
+            unlimited=scheme.implicit or (limit is not None and math.isinf(limit.certain)),
         )
-        rates += [found.rate] if scheme.name == "euler" and found is not None else []
+        rates += [limit.rate] if scheme.name == "euler" and limit is not None else []
     rate = rates[0] if rates else None
     return MeshFacts(graph.cells, fourier_step(graph), rate, 2.0 / rate if rate is not None else None, limits)
 
@@ -195,8 +195,8 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
 def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
     """Residuals and errors in time of one scheme on one mesh, for every step."""
     errors = measure_time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
-    found = measure_step_residuals(subject, cells=cells, seed=seed, fractions=fractions)
-    rows = zip(errors, found, strict=True)
+    residuals = measure_step_residuals(subject, cells=cells, seed=seed, fractions=fractions)
+    rows = zip(errors, residuals, strict=True)
     return Grid([GridRow(**vars(one), residual_half=half, residual_one=whole) for one, (half, whole) in rows])
 
 
@@ -214,8 +214,10 @@ def measure_step_residuals(
     for fraction in fractions:
         dt = fraction * fourier
         new = jnp.asarray(make_stepper(subject, graph, dt, source=S)(T))
-        posed = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
-        half, one = (float(mean_defect(theta_residual(theta)(posed, new), posed, "l1")) for theta in (0.5, 1.0))
+        step_problem = problem(around, first.T, first.S, dt=jnp.asarray(dt), parameters=alpha)
+        half, one = (
+            float(mean_defect(theta_residual(theta)(step_problem, new), step_problem, "l1")) for theta in (0.5, 1.0)
+        )
         rows.append((_finite(half / scale), _finite(one / scale)))
     return rows
 
@@ -241,12 +243,12 @@ def measure_time_errors(
     return rows
 
 
-def relative_error(found: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:
+def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:
     """√(Σ V (T − T_exact)² / Σ V T_exact²), or None if the run blew up."""
     most = GROWN * max(np.abs(start).max(), np.abs(exact).max())
-    if not np.isfinite(found).all() or np.abs(found).max() > most:
+    if not np.isfinite(T).all() or np.abs(T).max() > most:
         return None
-    return float(np.sqrt(V @ (found - exact) ** 2 / (V @ exact**2)))
+    return float(np.sqrt(V @ (T - exact) ** 2 / (V @ exact**2)))
 
 
 def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:
@@ -258,9 +260,9 @@ def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: fl
     u = np.sin(np.pi * graph.x[:, 0]) * np.sin(np.pi * graph.x[:, 1])
     steps = math.ceil(until / (fraction * fourier_step(graph)))
     step = make_stepper(subject, graph, until / steps, source=4 * np.pi**2 * u)
-    found = np.asarray(step.rollout(u, steps))
+    T = np.asarray(step.rollout(u, steps))
     exact = (2 - math.exp(-2 * np.pi**2 * until)) * u
-    return SpaceError(graph.cells, steps, relative_error(found, exact, graph.V, start=u))
+    return SpaceError(graph.cells, steps, relative_error(T, exact, graph.V, start=u))
 
 
 def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
@@ -269,15 +271,15 @@ def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float)
     step = make_stepper(subject, graph, fraction * fourier_step(graph), source=np.ones(graph.cells))
     T = step.enter(np.random.default_rng(seed).standard_normal(graph.cells))
 
-    def timed(steps: int) -> float:
+    def time_run(steps: int) -> float:
         began = time.perf_counter()
         jax.block_until_ready(step.repeat(T, steps))
         return (time.perf_counter() - began) / steps
 
-    timed(1)
+    time_run(1)
     # Runs long enough that the clock and the call do not matter.
-    steps = round(min(max(CLOCK_SECONDS / timed(3), 3), CLOCK_MOST_STEPS))
-    return min(timed(steps) for _ in range(CLOCK_TRIES))
+    steps = round(min(max(CLOCK_SECONDS / time_run(3), 3), CLOCK_MOST_STEPS))
+    return min(time_run(steps) for _ in range(CLOCK_TRIES))
 
 
 def _finite(value: float) -> float | None:

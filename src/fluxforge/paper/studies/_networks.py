@@ -63,23 +63,23 @@ class ConstantsRow(Struct, frozen=True, kw_only=True):
 
 
 def read_networks(folder: Path) -> dict[str, AbstractNetwork]:
-    """The networks of `higher-order` that are trained to their end, by the name of their recipe.
+    """The networks of `higher-order` whose training is finished, by the name of their recipe.
 
-    `folder` is another part's own, beside it. A finished run `carry` beside both, of the heat equation, is the network
-    in the form of a flux that they are compared with.
+    `folder` is that of another part, beside the folder of `higher-order`. A finished run `carry` beside both, of the
+    heat equation, gives the network in the form of a flux that they are compared with.
     """
-    own = folder.parent / HIGHER_ORDER
-    runs = {name: own / name for name in NAMES}
-    if (own / f"{HIGHER_ORDER}.json").exists():
-        # It has taken over a network that `rates` had trained.
-        runs |= {name: find_rates_run(own, name, 0) for name, run in runs.items() if not run.exists()}
-    found: dict[str, AbstractNetwork] = {
+    part = folder.parent / HIGHER_ORDER
+    runs = {name: part / name for name in NAMES}
+    if (part / f"{HIGHER_ORDER}.json").exists():
+        # `higher-order` does not train a network again that `rates` has trained.
+        runs |= {name: find_rates_run(part, name, 0) for name, run in runs.items() if not run.exists()}
+    networks: dict[str, AbstractNetwork] = {
         f"network-{name}": _load_network(run) for name, run in runs.items() if _is_done(run)
     }
     beside = folder.parent / CARRY
     if (beside / "stages" / f"{CARRY}.json").exists() and (run := load_run(beside)).network.equation == HEAT:
-        found[f"network-{CARRY}"] = run.network.network
-    return found
+        networks[f"network-{CARRY}"] = run.network.network
+    return networks
 
 
 def find_rates_run(folder: Path, name: str, seed: int) -> Path:
@@ -98,16 +98,19 @@ def choose_run(spec: recipe.Recipe, folder: Path) -> Path:
 
 
 def discover_in(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> Discovery:
-    """The discovery of a recipe in a run folder: read, continued, or made; raises InputError for another recipe's."""
+    """The discovery of a recipe in a run folder: read, continued, or made.
+
+    Raises InputError if the folder is the run of another recipe.
+    """
     if (folder / "run.json").exists():
         # A folder of another recipe is refused before its run is continued.
         with run_folder(folder, spec, warn=warn):
             pass
-        made = resume(folder, tell=tell, warn=warn)
+        finished = resume(folder, tell=tell, warn=warn)
     else:
-        made = discover(spec, folder, tell=tell, warn=warn)
-    assert isinstance(made.result, Discovery)
-    return made.result
+        finished = discover(spec, folder, tell=tell, warn=warn)
+    assert isinstance(finished.result, Discovery)
+    return finished.result
 
 
 def _is_done(run: Path) -> bool:
@@ -129,21 +132,21 @@ PROBLEMS = 48
 def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int = 24, cells: int = 150) -> Problem:
     """Problems drawn as in training, on other meshes, with steps in this range."""
     assert isinstance(spec.data, recipe.Meshes)
-    wanted = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
+    evaluation = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
     with jax.enable_x64(True):
         data = recipe.Meshes(fourier=(1.0, 1.0), fields=spec.data.fields)
-        first = _draw_at_fourier(wanted, spec.seed, hops_of(spec.network), (data, model_of(spec), PROBLEMS))
+        first = _draw_at_fourier(evaluation, spec.seed, hops_of(spec.network), (data, model_of(spec), PROBLEMS))
     steps = jax.random.uniform(jax.random.key(spec.seed), (PROBLEMS,), "float64", *fourier)
     return scale_step(first, steps)
 
 
 @lru_cache(maxsize=2)
 def _draw_at_fourier(
-    wanted: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[recipe.Meshes, Model, int]
+    evaluation: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[recipe.Meshes, Model, int]
 ) -> Problem:
     """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
     data, model, count = drawn
-    around = unseen_meshes(wanted, seed, hops=hops)
+    around = unseen_meshes(evaluation, seed, hops=hops)
     draw = jax.jit(lambda key: EnsembleSource(around, data, model).batch(key, count))
     problems: Problem = draw(jax.random.fold_in(jax.random.key(seed), 2**26))
     return problems
@@ -179,8 +182,8 @@ def make_constants_rows(limit: Limit) -> list[ConstantsRow]:
 def measure_constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str, float]:
     """The coefficients of the network's step as a series in ΔtL, nested as layers, and the share left unexplained."""
     order = spec.network.layers * spec.network.hops
-    found = series(step_of(cast(network, "float64")), draw_unseen(spec, (fourier, fourier)), order)
-    return {**found.nested, "unexplained": found.unexplained}
+    expansion = series(step_of(cast(network, "float64")), draw_unseen(spec, (fourier, fourier)), order)
+    return {**expansion.nested, "unexplained": expansion.unexplained}
 
 
 @cache

@@ -28,16 +28,16 @@ class StudyConfig:
     changes: recipe.Changes = field(default_factory=dict)
 
     def load_recipe(self, name: str, preset: str, changes: recipe.Changes) -> recipe.Recipe:
-        """A recipe with the changes of the run, except that of `seeds`, and then these."""
-        own = {key: value for key, value in self.changes.items() if key != "seeds"}
-        return recipe.override(recipe.load(name, preset=preset), {**own, **changes})
+        """The named recipe with the changes of the run, except that of `seeds`, and then `changes`."""
+        shared = {key: value for key, value in self.changes.items() if key != "seeds"}
+        return recipe.override(recipe.load(name, preset=preset), {**shared, **changes})
 
 
 @dataclass(frozen=True)
 class Claim:
     """One sentence of the paper, the verdict computed from a result, and the numbers it rests on.
 
-    `condition` is what a verdict "holds under a condition" begins with, if that has a name.
+    `condition` names the condition of a verdict "holds under a condition"; it may be empty.
     """
 
     name: str
@@ -161,5 +161,5 @@ def read_rates(folder: Path, recipes: Sequence[str]) -> dict[str, Tally] | None:
 
 def select_rates(document: Mapping[str, object], recipes: Sequence[str]) -> dict[str, Tally]:
     """The tallies of these recipes from a document of `rates`, without its single seeds."""
-    found = read_result(document, _Tallies).recipes
-    return {name: found[name] for name in recipes if name in found}
+    tallies = read_result(document, _Tallies).recipes
+    return {name: tallies[name] for name in recipes if name in tallies}

@@ -92,22 +92,22 @@ class Patch(Struct, frozen=True):
     reached_twice: int
 
 
-def describe_ensemble(found: Sequence[Mesh], engine: str) -> Ensemble:
+def describe_ensemble(meshes: Sequence[Mesh], engine: str) -> Ensemble:
     """Spreads and areas of small cells by kind; the meshes are regular and irregular in turn."""
-    rows = {kind: [_measure_mesh(mesh) for mesh in found[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
+    rows = {kind: [_measure_mesh(mesh) for mesh in meshes[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
     counts = [row.cells for kind in KINDS for row in rows[kind]]
     return Ensemble(
-        len(found), [min(counts), max(counts)], {kind: _describe_kind(rows[kind]) for kind in KINDS}, engine
+        len(meshes), [min(counts), max(counts)], {kind: _describe_kind(rows[kind]) for kind in KINDS}, engine
     )
 
 
-def choose_samples(found: Sequence[Mesh], middle: float) -> dict[str, Sample]:
+def choose_samples(meshes: Sequence[Mesh], middle: float) -> dict[str, Sample]:
     """Of each kind the mesh whose number of cells is nearest to the middle of the range, coloured alike.
 
     The size of a cell is its determinant, 2 V, over the largest on the irregular sample, as in the paper's caption.
     """
     chosen = {
-        kind: min(found[k :: len(KINDS)], key=lambda mesh: abs(len(mesh.cells) - middle))
+        kind: min(meshes[k :: len(KINDS)], key=lambda mesh: abs(len(mesh.cells) - middle))
         for k, kind in enumerate(KINDS)
     }
     largest = 2 * float(dual(chosen["irregular"]).V.max())
@@ -159,24 +159,24 @@ def _range_and_median(values: Sequence[float]) -> list[float]:
     return [float(np.min(values)), float(np.median(values)), float(np.max(values))]
 
 
-def choose_patches(found: Sequence[Mesh]) -> dict[str, Patch]:
+def choose_patches(meshes: Sequence[Mesh]) -> dict[str, Patch]:
     """A patch around a triangle with a cell that two paths reach, in the first such mesh, and one around a square."""
-    return {"triangles": _choose_patch(found), "squares": make_patch(squares(7), 24)}
+    return {"triangles": _choose_patch(meshes), "squares": make_patch(squares(7), 24)}
 
 
-def _choose_patch(found: Sequence[Mesh]) -> Patch:
+def _choose_patch(meshes: Sequence[Mesh]) -> Patch:
     """The patch whose worst cell within two hops has the best quality, among inner cells with a cell reached twice.
 
     Without such a cell in any mesh, all inner cells of the first mesh are candidates.
     """
-    for mesh in found:
+    for mesh in meshes:
         graph = dual(mesh)
         around = ring(graph)
         twice = _find_inner_cells(graph) & (around.multiplicity > 1).any(axis=1)
         if twice.any():
             return make_patch(mesh, _choose_centre(mesh, around, twice))
-    graph = dual(found[0])
-    return make_patch(found[0], _choose_centre(found[0], ring(graph), _find_inner_cells(graph)))
+    graph = dual(meshes[0])
+    return make_patch(meshes[0], _choose_centre(meshes[0], ring(graph), _find_inner_cells(graph)))
 
 
 def _find_inner_cells(graph: DualGraph) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Measurements that are kept in a folder, and made in this process or each in a new one.
 
-A measurement of memory needs a process that did nothing else, and one on a large mesh can have a core to itself.
+A measurement of memory needs a process that has done nothing else; those on large meshes run in parallel.
 """
 
 import hashlib
@@ -57,12 +57,12 @@ class Measurements:
 
 @contextmanager
 def open_measurements(folder: Path, warn: Warn) -> Iterator[Measurements]:
-    """The measurements in the folder `grid` of a part's own folder, which is made if it does not exist."""
-    own = folder / "grid"
+    """The measurements in `grid`, a run folder in the folder of a part; it is made if it does not exist."""
+    grid = folder / "grid"
     with (
-        RunFolder.open(own, warn=warn)
-        if (own / "run.json").exists()
-        else RunFolder.create(own, description={"what": "measurements of a grid"}, warn=warn)
+        RunFolder.open(grid, warn=warn)
+        if (grid / "run.json").exists()
+        else RunFolder.create(grid, description={"what": "measurements of a grid"}, warn=warn)
     ) as held:
         yield Measurements(held)
 
@@ -117,28 +117,29 @@ def measure_tasks(
     here: Callable[[Task], Struct] | None = None,
     is_apart: Callable[[Task], bool] = lambda _: True,
 ) -> list[R]:
-    """Each task as the folder holds it, or measured: by `here`, or if it is apart by `measure` in a new process.
+    """The results of the tasks, in their order: read from the folder, or measured and kept there.
 
-    `measure` is a function of a module, since new processes import it.
+    A task is measured by `here` in this process, or by `measure` in a new one if `is_apart` says so or there is no
+    `here`. `measure` is a function of a module, since new processes import it.
     """
-    found = [held.read(task.title, task, kind) for task in tasks]
-    missing = [k for k, one in enumerate(found) if one is None]
+    results = [held.read(task.title, task, kind) for task in tasks]
+    missing = [k for k, result in enumerate(results) if result is None]
     apart = [k for k in missing if here is None or is_apart(tasks[k])]
     done = 0
     for k in missing:
         if here is not None and k not in apart:
             tell(tasks[k].title, done, len(missing))
-            found[k] = held.keep(tasks[k].title, tasks[k], kind, here(tasks[k]))
+            results[k] = held.keep(tasks[k].title, tasks[k], kind, here(tasks[k]))
             done += 1
-    # Meshes go into the cache first, so that processes beside each other do not each make them.
+    # Meshes go into the cache first, so that parallel processes do not each generate them.
     for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
         generate_irregular(cells, seed)
     for at, text in run_children([tasks[k] for k in apart], measure, workers=workers):
         task = tasks[apart[at]]
-        found[apart[at]] = held.keep(task.title, task, kind, msgspec.json.decode(text, type=kind))
+        results[apart[at]] = held.keep(task.title, task, kind, msgspec.json.decode(text, type=kind))
         done += 1
         tell(task.title, done, len(missing))
-    return [one for one in found if one is not None]
+    return [result for result in results if result is not None]
 
 
 def run_children(

@@ -230,25 +230,25 @@ def _judge_optimality(result: Result) -> Claim:
 
 
 def _judge_change(result: Result) -> Claim:
-    found = result.largest_change
+    change = result.largest_change
     text = "with normalised temperatures and the Fourier condition, Σ α A/δ (T_N − T_P) ≤ 2 V/Δt"
-    evidence = f"largest Δt/V |Σ α A/δ (T_N − T_P)| on {result.meshes} meshes: {found:.3f}"
-    return Claim("change of a step", text, to_verdict(found <= 2.0), evidence)
+    evidence = f"largest Δt/V |Σ α A/δ (T_N − T_P)| on {result.meshes} meshes: {change:.3f}"
+    return Claim("change of a step", text, to_verdict(change <= 2.0), evidence)
 
 
 def _judge_unit_weights(result: Result) -> Claim:
     """The statement is about the minimiser of |W₂| + |w| with W₂w = 1, not about an optimiser that stops before it."""
-    found = result.least_l1
-    sizes = [abs(abs(each) - 1.0) for pair in found.minimisers for each in pair]
-    signs = [each < 0.0 for pair in found.minimisers for each in pair]
+    minimum = result.least_l1
+    sizes = [abs(abs(each) - 1.0) for pair in minimum.minimisers for each in pair]
+    signs = [each < 0.0 for pair in minimum.minimisers for each in pair]
     right = max(sizes) <= EXACT
     verdict = to_verdict(right and not any(signs), right)
-    pairs = " and ".join(f"({first:g}, {second:g})" for first, second in found.minimisers)
+    pairs = " and ".join(f"({first:g}, {second:g})" for first, second in minimum.minimisers)
     rows = result.linear.weights
     off = [max(abs(abs(row.flux) - 1.0), abs(abs(row.message) - 1.0)) for row in rows]
     products = [abs(row.flux * row.message - 1.0) for row in rows]
     evidence = (
-        f"with W₂w = 1 the least |W₂| + |w| is {found.least:g}, by the inequality of means, at (W₂, w) = {pairs}. "
+        f"with W₂w = 1 the least |W₂| + |w| is {minimum.least:g}, by the inequality of means, at (W₂, w) = {pairs}. "
         f"Of {len(rows)} linear networks trained with ℓ¹, {sum(each <= NEAR_ONE for each in off)} have come to it "
         f"within {NEAR_ONE:g}; the product is within {max(products):.1g} of 1 in all"
     )
@@ -257,13 +257,13 @@ def _judge_unit_weights(result: Result) -> Claim:
 
 
 def _judge_simple_weights(result: Result) -> Claim:
-    found = result.simple_weights
-    off = float(np.max(np.abs(np.subtract(found.solution, (1.0, 1.0, 1.0, 0.0)))))
-    right = found.rank == 4 and off <= EXACT
+    weights = result.simple_weights
+    off = float(np.max(np.abs(np.subtract(weights.solution, (1.0, 1.0, 1.0, 0.0)))))
+    right = weights.rank == 4 and off <= EXACT
     text = "a linear network that is exact on the training set has W₁ = W₃ = W₂w = 1 and Δt/V W₂b + b_u = 0"
     evidence = (
-        f"as unknowns of the training set these four have rank {found.rank}, smallest singular value "
-        f"{found.smallest_singular_value:.2g}, and the only solution is theirs to {off:.0e}"
+        f"as unknowns of the training set these four have rank {weights.rank}, smallest singular value "
+        f"{weights.smallest_singular_value:.2g}, and the only solution is theirs to {off:.0e}"
     )
     return Claim("lemma, simple weights", text, to_verdict(right), evidence)
 
@@ -293,12 +293,12 @@ def _judge_first_bound(result: Result) -> Claim:
 
 def _judge_neighbours(result: Result) -> Claim:
     """The proof bounds |N(i)| of a cell of the new mesh by N, so that N has to be that mesh's."""
-    found = result.neighbours
-    verdict = to_verdict(found.training >= found.meshes)
+    neighbours = result.neighbours
+    verdict = to_verdict(neighbours.training >= neighbours.meshes)
     evidence = (
-        f"a cell of the training set has at most {found.training} neighbour{'s' * (found.training != 1)}, one of "
-        f"{result.meshes} unseen meshes up to {found.meshes}: the proof's last step, ε|N(i)| ≤ εN, needs the "
-        "second, as section 4.2 defines N; the bounds here are computed with it"
+        f"a cell of the training set has at most {neighbours.training} neighbour{'s' * (neighbours.training != 1)}, "
+        f"one of {result.meshes} unseen meshes up to {neighbours.meshes}: the proof's last step, ε|N(i)| ≤ εN, needs "
+        "the second, as section 4.2 defines N; the bounds here are computed with it"
     )
     return Claim("N of the training set", "N is the maximum number of neighbors in the training set", verdict, evidence)
 

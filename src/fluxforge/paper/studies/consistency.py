@@ -126,7 +126,7 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Families and the n they are refined through; seeds of the random ones. Recipes' `changes` change nothing here."""
+    """Families and the n of their refinements; seeds of the random ones. `changes` have no effect on this study."""
 
     sizes: Mapping[str, tuple[int, ...]] | None = None
     seeds: tuple[int, ...] = SEEDS
@@ -144,21 +144,21 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         warn(f"irregular meshes of gmsh are left out: {problem}")
         del families[GMSH]
     total = sum(len(sizes) for sizes in families.values()) + 1
-    found: dict[str, Family] = {}
+    measured: dict[str, Family] = {}
     done = 0
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
         for family, sizes in families.items():
             seeds = config.seeds if family not in PERIODS else config.seeds[:1]
             words = {"task": NAME, "family": family, "sizes": list(sizes), "seeds": list(seeds)}
             measure = partial(_measure_family, family, sizes, seeds=seeds, tell=tell, done=done, total=total)
-            found[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
+            measured[family] = held.measure_once(f"consistency, {family}", words, Family, measure)
             done += len(sizes)
         tell("equations and growth", total - 1, total)
         algebra = held.measure_once(
             "consistency, algebra", {"task": NAME, "steps": list(STEPS)}, Algebra, _measure_algebra
         )
     tell("done", total, total)
-    return Result(NAME, config.preset, found, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
+    return Result(NAME, config.preset, measured, algebra.time_order, algebra.equations, algebra.crank_nicolson, CHOICES)
 
 
 CHOICES = {
@@ -189,8 +189,8 @@ def _measure_family(
         meshes = [make_mesh(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
         for name in STEADY:
-            found = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
-            errors[name].append(float(np.sqrt(np.mean(found**2))))
+            by_seed = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
+            errors[name].append(float(np.sqrt(np.mean(by_seed**2))))
         for name in DIFFUSING:
             diffusivity[name].append(_make_tensor(fitted_diffusion(BUILT_IN[name], meshes[0])) if fits else None)
     h = [count**-0.5 for count in cells]
@@ -234,19 +234,20 @@ def _measure_algebra() -> Algebra:
 def _measure_implicit(name: str) -> Implicit:
     """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and its share of a source."""
     scheme, graph = BUILT_IN[name], default_graph()
-    found = measure_stability(scheme, graph)
-    assert found.factor is not None
-    assert found.dt_max is not None
-    (z,) = found.factor.free_symbols
-    grown = [abs(found.factor.subs(z, -sp.Rational(str(step)))) for step in STEPS]
-    felt = abs(operator(scheme, graph, dt=graph.V.min()).N).sum() / (graph.V.min() * graph.cells)
+    stability = measure_stability(scheme, graph)
+    assert stability.factor is not None
+    assert stability.dt_max is not None
+    (z,) = stability.factor.free_symbols
+    factors = [abs(stability.factor.subs(z, -sp.Rational(str(step)))) for step in STEPS]
+    share = abs(operator(scheme, graph, dt=graph.V.min()).N).sum() / (graph.V.min() * graph.cells)
+    longest = stability.dt_max
     return Implicit(
-        factor=str(found.factor),
-        stable="at every step" if math.isinf(found.dt_max) else "at short steps" if found.dt_max else "at no step",
+        factor=str(stability.factor),
+        stable="at every step" if math.isinf(longest) else "at short steps" if longest else "at no step",
         steps=list(STEPS),
-        growth=[float(value) for value in grown],
+        growth=[float(value) for value in factors],
         diffusivity=_make_tensor(lattice_diffusion(scheme, "squares")),
-        source=float(felt),
+        source=float(share),
     )
 
 
@@ -263,9 +264,9 @@ def _judge_first_order(result: Result) -> Claim:
     first = {name: order is not None and abs(order - 1.0) <= SPACE_TOLERANCE for name, order in orders.items()}
     parts = [f"{name} {_describe_convergence(family)}" for name, family in result.families.items()]
     count = sum(first.values())
-    counted = f"{count} of {len(first)} families have order 1" if count else "no family has order 1"
+    summary = f"{count} of {len(first)} families have order 1" if count else "no family has order 1"
     evidence = (
-        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {counted}. Relative L2 error of steady "
+        f"order {'none' if time is None else f'{time:.2f}'} in time; in space {summary}. Relative L2 error of steady "
         f"states on the finest meshes: {'; '.join(parts)}"
     )
     text = "This update rule corresponds to a first-order accurate FV discretizations in both time and space"
@@ -279,13 +280,13 @@ def _describe_convergence(family: Family) -> str:
     rates = ", ".join("none" if rate is None else f"{rate:.2f}" for rate in plain.rates)
     where = f"{plain.errors[-1]:.2g} on {family.cells[-1]:,} cells"
     if plain.order is not None:
-        said = f"order {plain.order:.2f} ({where})"
+        order_text = f"order {plain.order:.2f} ({where})"
     elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU:
-        said = f"stays at {where} (rates {rates})"
+        order_text = f"stays at {where} (rates {rates})"
     else:
-        said = f"no order to be quoted, {where} (rates {rates})"
+        order_text = f"no order to be quoted, {where} (rates {rates})"
     other = "none" if corrected.order is None else f"{corrected.order:.2f}"
-    return f"{said}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
+    return f"{order_text}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
 
 
 def _judge_two_hop(result: Result) -> Claim:
@@ -310,9 +311,9 @@ def _judge_two_hop(result: Result) -> Claim:
 
 def _find_finest_diffusivity(family: Family, name: str) -> Tensor:
     """The diffusivity of the lattice where there is one, otherwise of the finest mesh."""
-    found = family.diffusivity[name][-1] if family.lattice is None else family.lattice[name]
-    assert found is not None  # only equilateral triangles have none of their meshes, and they are a lattice
-    return found
+    tensor = family.diffusivity[name][-1] if family.lattice is None else family.lattice[name]
+    assert tensor is not None  # only equilateral triangles have none of their meshes, and they are a lattice
+    return tensor
 
 
 def _format_principal(K: Tensor) -> str:
@@ -322,15 +323,15 @@ def _format_principal(K: Tensor) -> str:
 
 def _judge_crank_nicolson(result: Result) -> Claim:
     """Holds if it diffuses with α, stably at every step, and adds a source; without the source under a condition."""
-    found, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
-    diffuses = found.diffusivity.off <= CONSISTENT and found.stable == "at every step"
-    felt = abs(found.source - right.source) <= CONSISTENT
-    growth = ", ".join(f"{value:.3g} at {step:g}" for step, value in zip(found.steps, found.growth, strict=True))
+    printed, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
+    diffuses = printed.diffusivity.off <= CONSISTENT and printed.stable == "at every step"
+    has_source = abs(printed.source - right.source) <= CONSISTENT
+    growth = ", ".join(f"{value:.3g} at {step:g}" for step, value in zip(printed.steps, printed.growth, strict=True))
     evidence = (
-        f"R(z) = {found.factor}, where Crank–Nicolson has {right.factor}; stable {found.stable}: a mode of "
+        f"R(z) = {printed.factor}, where Crank–Nicolson has {right.factor}; stable {printed.stable}: a mode of "
         f"rate λ grows by |R| = {growth} (Δt λ); on squares it solves "
-        f"{result.equations['crank-nicolson-printed']}, K/α = {_format_principal(found.diffusivity)}; "
-        f"of a source it feels {found.source:.0%}"
+        f"{result.equations['crank-nicolson-printed']}, K/α = {_format_principal(printed.diffusivity)}; "
+        f"of a source it feels {printed.source:.0%}"
     )
     text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"
-    return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and felt, diffuses), evidence)
+    return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and has_source, diffuses), evidence)

@@ -112,7 +112,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 
 def judge_outcome(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
-    """FOOLED by a recovery that must not be, or of another law; missed where a true law is not recovered."""
+    """FOOLED by a recovery that is not allowed, or of another law; missed if a true law is not recovered; else ok."""
     if verdict == "recovered":
         return OK if "recovered" in decoy.allowed and is_own_law else FOOLED
     return OK if verdict in decoy.allowed else MISSED
@@ -159,7 +159,7 @@ def _run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn:
             done = to_document(row)
             held.finish(NAME, done)
     kept = convert(done, Judged)
-    # What a decoy may get is judged anew, so that a changed expectation needs no training.
+    # The outcome is not read but judged again, so that a changed expectation needs no training.
     return Row(
         **asdict(kept),
         allowed=[each for each in OUTCOMES if each in decoy.allowed],
@@ -209,16 +209,16 @@ def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float |
     """
     equation = recipe.equation_of(spec)
     at = {symbol(name): sp.Float(value) for name, value in recipe.settings(spec).items() if isinstance(value, float)}
-    found = _extract_message(stages)
-    if found is None:
+    parts = _extract_message(stages)
+    if parts is None:
         return None
-    message, rest = (each.subs(at) for each in found)
-    own = semi_discrete(equation)
+    message, rest = (each.subs(at) for each in parts)
+    stage = semi_discrete(equation)
     law = exchange_law(spec.data, equation)
-    wanted = (own.messages["z"].expression if law is None else law).subs(at)
-    alone = symbol("T") + symbol("dt") * own.outputs["rate"].expression.subs(symbol("z"), 0)
-    size = max(map(abs, _collect_coefficients(wanted).values()))
-    off = {**_collect_coefficients(message - wanted), **_collect_coefficients(rest - alone.subs(at))}
+    target = (stage.messages["z"].expression if law is None else law).subs(at)
+    alone = symbol("T") + symbol("dt") * stage.outputs["rate"].expression.subs(symbol("z"), 0)
+    size = max(map(abs, _collect_coefficients(target).values()))
+    off = {**_collect_coefficients(message - target), **_collect_coefficients(rest - alone.subs(at))}
     return max((abs(each) for each in off.values()), default=0.0) / size
 
 
@@ -237,12 +237,12 @@ def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | Non
     factor = sp.diff(output, symbol(name))
     if symbol(name) in sp.expand(factor).free_symbols:
         return None
-    own: Mapping[sp.Symbol, sp.Symbol] = {
+    receiver: Mapping[sp.Symbol, sp.Symbol] = {
         symbol("T"): symbol("T_P"),
         symbol("S"): symbol("S_P"),
         symbol("V"): symbol("V_P"),
     }
-    sent = (factor * symbol("V") / symbol("dt")).subs(own) * message.expression
+    sent = (factor * symbol("V") / symbol("dt")).subs(receiver) * message.expression
     return sent, output.subs(symbol(name), 0)
 
 

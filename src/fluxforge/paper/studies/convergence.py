@@ -73,11 +73,11 @@ NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": 
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Sizes of the meshes and of the steps, in Fourier steps; `end` is the end time of the error in time, in them too.
+    """Sizes of the meshes; time steps `fractions` and end time `end` of the error in time, both in Fourier steps.
 
     `until` is the end time of the error against the equation, `network_cells` the largest meshes a network is put on
     (for its residual and error in time, and for its error in space), `workers` how many processes measure large
-    meshes. `changes` of a recipe have nothing to change here.
+    meshes. `changes` of recipes have no effect on this study.
     """
 
     cells: tuple[int, ...] | None = None
@@ -101,7 +101,7 @@ class Config(StudyConfig):
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Measure the grid; measurements that the folder holds are read.
+    """Measure every scheme and network on every mesh; measurements that the folder holds are read.
 
     Raises InputError for a scheme that is not built in, and if one is missing that the claims compare with.
     """
@@ -117,7 +117,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         spaces = study.spaces()
         clocks = study.clocks([*dict.fromkeys([*grids, *spaces])])
     rows = [row for pair, grid in grids.items() for row in _describe_grid(pair, grid, clocks, meshes[pair[1]])]
-    space = [_describe_space(pair, found, clocks) for pair, found in spaces.items()]
+    space = [_describe_space(pair, errors, clocks) for pair, errors in spaces.items()]
     named = (*config.schemes, *networks)
     return Result(
         experiment=NAME,
@@ -154,10 +154,10 @@ class Study:
 
     def grids(self) -> dict[Pair, Grid]:
         """Residuals and errors in time."""
-        own = self.config
+        config = self.config
         tasks = {
-            pair: self._task("grid", pair, own.seeds[0], fractions=own.fractions, end=own.end)
-            for pair in self._pairs(own.most[0])
+            pair: self._task("grid", pair, config.seeds[0], fractions=config.fractions, end=config.end)
+            for pair in self._pairs(config.most[0])
         }
         return dict(zip(tasks, self._measure(list(tasks.values()), Grid), strict=True))
 
@@ -169,19 +169,19 @@ class Study:
             for pair in self._pairs(self.config.most[1])
             for seed in (seeds if pair[1] < LARGE else seeds[:1])
         ]
-        found: dict[Pair, list[SpaceError]] = {}
+        errors: dict[Pair, list[SpaceError]] = {}
         for (pair, _), one in zip(tasks, self._measure([task for _, task in tasks], SpaceError), strict=True):
-            found.setdefault(pair, []).append(one)
-        return found
+            errors.setdefault(pair, []).append(one)
+        return errors
 
     def clocks(self, pairs: Sequence[Pair]) -> dict[Pair, dict[float, float]]:
-        """Seconds per step, one scheme after the other with nothing beside it."""
-        found: dict[Pair, dict[float, float]] = {pair: {} for pair in pairs}
+        """Seconds per step, one scheme after the other, with no other measurement running."""
+        seconds: dict[Pair, dict[float, float]] = {pair: {} for pair in pairs}
         for k, pair in enumerate(pairs):
             self.tell(f"clock: {pair[0]}, {pair[1]} cells", k, len(pairs))
             for fraction in dict.fromkeys((*self.config.fractions, step_fraction(pair[0]))):
-                found[pair][fraction] = self._clock(pair, fraction)
-        return found
+                seconds[pair][fraction] = self._clock(pair, fraction)
+        return seconds
 
     def _clock(self, pair: Pair, fraction: float) -> float:
         name, cells = pair
@@ -207,7 +207,7 @@ class Study:
         return Task(task=task, scheme=name, cells=cells, seed=seed, weights=weights, **measured)
 
     def _measure(self, tasks: Sequence[Task], kind: type[R]) -> list[R]:
-        """Each task as it is held, or measured: here, or in a process of its own if it is a scheme on a large mesh."""
+        """The results of tasks; a built-in scheme on a large mesh is measured in a new process."""
         return measure_tasks(
             tasks,
             kind,
@@ -243,26 +243,26 @@ def _digest(network: AbstractNetwork) -> str:
 def _describe_grid(pair: Pair, grid: Grid, clocks: Clocks, mesh: MeshFacts) -> Iterator[Row]:
     limit = mesh.limits.get(pair[0], Limit())
     for row in grid.rows:
-        each = clocks[pair][row.fourier]
+        seconds = clocks[pair][row.fourier]
         yield Row(
             scheme=pair[0],
             wanted=pair[1],
             cells=mesh.cells,
             **vars(row),
             stable=True if limit.unlimited else None if limit.dt is None else row.dt <= limit.dt,
-            seconds_per_step=each,
-            seconds=each * row.steps,
+            seconds_per_step=seconds,
+            seconds=seconds * row.steps,
         )
 
 
-def _describe_space(pair: Pair, found: Sequence[SpaceError], clocks: Clocks) -> SpaceRow:
+def _describe_space(pair: Pair, runs: Sequence[SpaceError], clocks: Clocks) -> SpaceRow:
     """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
     fraction = step_fraction(pair[0])
-    errors = [one.error for one in found]
+    errors = [one.error for one in runs]
     known = [error for error in errors if error is not None]
     whole = float(np.sqrt(np.mean(np.square(known)))) if len(known) == len(errors) else None
-    cells = round(float(np.mean([one.cells for one in found])))
-    seconds = float(np.mean([one.steps for one in found])) * clocks[pair][fraction]
+    cells = round(float(np.mean([one.cells for one in runs])))
+    seconds = float(np.mean([one.steps for one in runs])) * clocks[pair][fraction]
     return SpaceRow(*pair, cells, fraction, whole, errors, seconds)
 
 

@@ -73,43 +73,44 @@ class Config(StudyConfig):
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """Train and measure every variant, and reduce the sparse networks of the first one.
 
-    Each variant is a run of its own in the folder, which is continued if it is there already.
+    Each variant is a run in a subfolder, which is continued if it exists.
     """
     base = recipe.override(recipe.load(NAME), config.changes)
-    found: dict[str, Generalisation] = {}
+    outcomes: dict[str, Generalisation] = {}
     reduced: list[Reduced] = []
     for name in config.variants:
         spec = recipe.override(base, VARIANTS[name])
-        found[name], canonical = _run_variant(
+        outcomes[name], canonical = _run_variant(
             spec, folder / name.replace(" ", "-"), prefix_progress(tell, name), warn, reduce=not reduced
         )
         reduced += [canonical] if canonical is not None else []
-    first = found[config.variants[0]].measured
+    first = outcomes[config.variants[0]].measured
     return Result(
         experiment=NAME,
         seeds=base.seeds,
         recipe=recipe.to_dict(base),
         sparse=first.arms["sparse"],
         dense=first.arms["dense"],
-        summary={name: each.summary for name, each in found.items()},
-        variants={name: _describe_variant(found[name]) for name in config.variants[1:]},
+        summary={name: each.summary for name, each in outcomes.items()},
+        variants={name: _describe_variant(outcomes[name]) for name in config.variants[1:]},
         extrapolation=first.extrapolation,
         reduced=reduced[0],
         parameters=first.parameters,
-        seconds={name: each.seconds for name, each in found.items()},
+        seconds={name: each.seconds for name, each in outcomes.items()},
     )
 
 
-def _describe_variant(found: Generalisation) -> Variant:
-    own = found.measured
-    return Variant(own.arms["sparse"], own.arms["dense"], own.parameters, own.extrapolation, found.seconds)
+def _describe_variant(outcome: Generalisation) -> Variant:
+    measured = outcome.measured
+    arms = measured.arms
+    return Variant(arms["sparse"], arms["dense"], measured.parameters, measured.extrapolation, outcome.seconds)
 
 
 def _run_variant(
     spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn, *, reduce: bool
 ) -> tuple[Generalisation, Reduced | None]:
-    with run_folder(folder, spec, warn=warn) as own:
-        return generalise(spec, own, tell), _reduce(spec, own, tell) if reduce else None
+    with run_folder(folder, spec, warn=warn) as held:
+        return generalise(spec, held, tell), _reduce(spec, held, tell) if reduce else None
 
 
 def _reduce(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Reduced:

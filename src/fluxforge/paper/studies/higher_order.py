@@ -74,14 +74,14 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     two, four = minimise_residuals(config)
     networks, discovered = {}, {}
     for name in NAMES:
-        own = config.load_recipe(name, config.preset, {})
-        network, discovered[name] = _discover(own, folder, prefix_progress(tell, name), warn)
-        networks[name] = _measure(network, own)
+        spec = config.load_recipe(name, config.preset, {})
+        network, discovered[name] = _discover(spec, folder, prefix_progress(tell, name), warn)
+        networks[name] = _measure(network, spec)
     for name in config.variants:
         base, changes = VARIANTS[name]
         more = {**_choose_steps(config), **_lower_rate(config, changes)}
-        own = config.load_recipe(base, config.preset, {**changes, **more})
-        networks[name] = _train_variant(own, folder / _name_folder(name), prefix_progress(tell, name))
+        spec = config.load_recipe(base, config.preset, {**changes, **more})
+        networks[name] = _train_variant(spec, folder / _name_folder(name), prefix_progress(tell, name))
     return Result(
         experiment=NAME,
         preset=config.preset,
@@ -99,21 +99,21 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 def _choose_steps(config: Config) -> recipe.Changes:
     """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
-    asked = config.variant_steps is None and "training.steps" in config.changes
-    return {} if asked else {"training.steps": config.variant_steps or VARIANT_STEPS}
+    is_given = config.variant_steps is None and "training.steps" in config.changes
+    return {} if is_given else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
 def _lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
-    own = {"training.learning_rate": recipe.load("midpoint").training.learning_rate / 2, "training.warm_up": 0.05}
-    return {name: value for name, value in own.items() if name not in config.changes}
+    slower = {"training.learning_rate": recipe.load("midpoint").training.learning_rate / 2, "training.warm_up": 0.05}
+    return {name: value for name, value in slower.items() if name not in config.changes}
 
 
 def _name_folder(variant: str) -> str:
-    kept = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
-    return kept.replace(" ", "-")
+    plain = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
+    return plain.replace(" ", "-")
 
 
 def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:
@@ -185,13 +185,13 @@ def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problem
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
     free = layer_stages(FLUX, start, layers)
-    found = small_steps(free, spec.loss, problems)
+    limit = small_steps(free, spec.loss, problems)
     return Direct(
-        rows=make_constants_rows(found),
-        limit=dict(found.fitted.values),
-        uncertainty=dict(found.fitted.uncertainty),
-        rational={name: str(value) for name, value in found.fitted.rational.items()},
-        certified=_certify(Scheme(f"layers-{layers}", free.fill_constants(found.fitted.chosen))),
+        rows=make_constants_rows(limit),
+        limit=dict(limit.fitted.values),
+        uncertainty=dict(limit.fitted.uncertainty),
+        rational={name: str(value) for name, value in limit.fitted.rational.items()},
+        certified=_certify(Scheme(f"layers-{layers}", free.fill_constants(limit.fitted.chosen))),
     )
 
 

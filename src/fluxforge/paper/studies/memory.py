@@ -139,7 +139,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """A process per scheme, mesh and step; measurements that the folder holds are read."""
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
         bare = {cells: _make_task(None, cells, fraction=0.0) for cells in config.sizes}
-        wanted = {
+        runs = {
             (name, cells, fraction): _make_task(name, cells, fraction=fraction)
             for cells in config.sizes
             for name in config.subjects
@@ -148,13 +148,13 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         for k, cells in enumerate(config.sizes):
             tell(f"mesh of {cells} cells", k, len(config.sizes))
             generate_irregular(cells, SEED)
-        tasks = [*bare.values(), *wanted.values()]
-        found = measure_tasks(tasks, Footprint, held, measure=measure_footprint, tell=tell, workers=config.workers)
+        tasks = [*bare.values(), *runs.values()]
+        footprints = measure_tasks(tasks, Footprint, held, measure=measure_footprint, tell=tell, workers=config.workers)
         counted = {(name, cells): _count_once(name, cells, held) for cells in config.sizes for name in config.subjects}
-    baseline = dict(zip(bare, found, strict=False))
+    baseline = dict(zip(bare, footprints, strict=False))
     rows = [
         _make_row(where, one, baseline=baseline[where[1]], counted=counted[where[:2]])
-        for where, one in zip(wanted, found[len(bare) :], strict=True)
+        for where, one in zip(runs, footprints[len(bare) :], strict=True)
     ]
     return Result(
         experiment=NAME,
@@ -194,10 +194,10 @@ def _count_once(name: str, cells: int, held: Measurements) -> float:
     subject = SUBJECTS[name]
     task = Task(task="counted", cells=cells, seed=SEED, scheme=subject.scheme, solver=subject.solver)
     scheme = BUILT_IN[subject.scheme or ""]
-    found = held.measure_once(
+    counted = held.measure_once(
         task.title, task, Counted, lambda: Counted(count_bytes(scheme, make_graph(cells, SEED), subject.solver))
     )
-    return found.bytes
+    return counted.bytes
 
 
 def _make_row(where: tuple[str, int, float], one: Footprint, *, baseline: Footprint, counted: float) -> Row:
@@ -224,7 +224,7 @@ def measure_footprint(task: Task) -> Footprint:
     dt = task.fourier * fourier_step(graph)
     solver: Solver = task.solver or "auto"
     step = make_stepper(BUILT_IN[task.scheme], graph, dt, source=np.ones(graph.cells), solver=solver)
-    # Compiled before it is watched: a compiler's memory is no scheme's.
+    # The first step compiles; the compiler's memory is not the scheme's.
     after = jax.block_until_ready(step.repeat(step.enter(T), 1))
     whole = read_peak()
     forget_peak()
@@ -267,8 +267,8 @@ def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
     if solver != "cg":
         return measure_cost(scheme, graph).memory * graph.cells
     step = stepper(scheme, graph, 0.5 * fourier_step(graph), source=np.ones(graph.cells), solver="cg", renumber=False)
-    held = sum(array.nbytes for array in jax.tree.leaves(step) if isinstance(array, jax.Array))
-    return float(held + CG_FIELDS * graph.cells * 8)
+    array_bytes = sum(array.nbytes for array in jax.tree.leaves(step) if isinstance(array, jax.Array))
+    return float(array_bytes + CG_FIELDS * graph.cells * 8)
 
 
 def _fit_bytes(rows: Sequence[Row], name: str) -> BytesPerCell:
@@ -341,5 +341,5 @@ def _describe_time_step(result: Result) -> str:
             gaps.append(max(values) - min(values))
             same &= gaps[-1] <= max(SAME * max(values), SAME_BYTES)
     steps = " and ".join(f"{fraction:g}" for fraction in result.fractions)
-    said = "no explicit scheme's memory depends on Δt" if same else "an explicit scheme's memory depends on Δt"
-    return f"{said}: at {steps} Fourier steps it differs by at most {max(gaps, default=0.0):.0f} bytes per cell"
+    sentence = "no explicit scheme's memory depends on Δt" if same else "an explicit scheme's memory depends on Δt"
+    return f"{sentence}: at {steps} Fourier steps it differs by at most {max(gaps, default=0.0):.0f} bytes per cell"

@@ -33,7 +33,7 @@ from fluxforge.train._train import train
 
 NAME = "rates"
 RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "midpoint", "two-hop")
-# Seeds per recipe. The recipes are the shipped ones, at their own size, at both presets.
+# Seeds per recipe. The recipes are the shipped ones, in full size at both presets.
 SEEDS = {"quick": 5, "paper": 10}
 # A residual is significantly lower than Euler's if it is at most that part of it.
 LOWER = 0.5
@@ -108,14 +108,14 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes such a run folder, so that the seeds can be run
     by other processes beforehand, on cores of their own.
     """
-    wanted = [(name, k) for name in config.recipes for k in range(config.networks)]
+    runs = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
-    for done, (name, k) in enumerate(wanted):
+    for done, (name, k) in enumerate(runs):
         spec = _spec(config, name, k)
-        tell(f"{name}, seed {spec.seed}", done, len(wanted))
-        own = folder / f"{spec.name}-{spec.seed}"
-        discovery = discover_in(spec, own, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
-        rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, own, warn)))
+        tell(f"{name}, seed {spec.seed}", done, len(runs))
+        run_of_seed = folder / f"{spec.name}-{spec.seed}"
+        discovery = discover_in(spec, run_of_seed, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
+        rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, run_of_seed, warn)))
     recipes = {name: tally(_spec(config, name, 0), each) for name, each in rows.items()}
     return Result(NAME, config.preset, config.networks, recipes)
 
@@ -146,7 +146,7 @@ def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals
 
 
 def select_constants(discovery: Discovery) -> dict[str, float]:
-    """The constants of a discovery: the network's own in the limit of small steps if there are any, else refitted ones.
+    """The constants of a discovery: the network's in the limit of small steps if it has them, else the refitted ones.
 
     Constants that the network does not determine are left out; without a formula there are none.
     """
@@ -190,31 +190,31 @@ def find_quartiles(values: Sequence[float]) -> Spread | None:
 
 def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
     constants = sorted({key for row in rows for key in row.constants})
-    found = {
+    spreads = {
         "explained": find_quartiles([row.explained for row in rows if row.explained is not None]),
         "residual over Euler's": find_quartiles(
             [row.residual.network / row.residual.euler for row in rows if row.residual is not None]
         ),
         **{key: find_quartiles([row.constants[key] for row in rows if key in row.constants]) for key in constants},
     }
-    return {key: each for key, each in found.items() if each is not None}
+    return {key: each for key, each in spreads.items() if each is not None}
 
 
 def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
     """Statements about the seeds of a recipe, and of which seeds each is true."""
-    called, wanted = WANTED.get(name, ("expected scheme", {}))
-    found = {called: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
+    scheme, wanted = WANTED.get(name, ("expected scheme", {}))
+    statements = {scheme: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
     residuals = [row.residual for row in rows if row.residual is not None]
     if len(residuals) == len(rows):
-        found["lower residual than Euler"] = [each.network <= LOWER * each.euler for each in residuals]
+        statements["lower residual than Euler"] = [each.network <= LOWER * each.euler for each in residuals]
     if name == "two-hop":
-        found["two-hop term without A and δ"] = [row.far is not None and _is_flat(row.far) for row in rows]
+        statements["two-hop term without A and δ"] = [row.far is not None and _is_flat(row.far) for row in rows]
         twice = [_is_flux_twice(row) for row in rows]
-        found["two-hop term is the flux twice"] = twice
-        found["two-hop term is something else"] = [
-            row.far is not None and not own for row, own in zip(rows, twice, strict=True)
+        statements["two-hop term is the flux twice"] = twice
+        statements["two-hop term is something else"] = [
+            row.far is not None and not is_twice for row, is_twice in zip(rows, twice, strict=True)
         ]
-    return found
+    return statements
 
 
 def has_constants(row: Row, wanted: Mapping[str, float]) -> bool:
@@ -265,24 +265,24 @@ def judge(result: Result) -> list[Claim]:
     return [_judge_recipe(name, result.recipes[name]) for name in TEXTS if name in result.recipes]
 
 
-def _judge_recipe(name: str, found: Tally) -> Claim:
-    text, called = TEXTS[name]
-    conditions = _list_conditions(found)
-    counts = ", ".join(f"{key} {count}" for key, count in found.verdicts.items())
+def _judge_recipe(name: str, seeds: Tally) -> Claim:
+    text, scheme = TEXTS[name]
+    conditions = _list_conditions(seeds)
+    counts = ", ".join(f"{key} {count}" for key, count in seeds.verdicts.items())
     medians = ", ".join(
-        f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in found.medians.items()
+        f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in seeds.medians.items()
     )
-    rate = found.rates[called]
-    evidence = f"Recipe {name}: {counts}; it is the {called} in {rate.text}"
+    rate = seeds.rates[scheme]
+    evidence = f"Recipe {name}: {counts}; it is the {scheme} in {rate.text}"
     evidence += f"; medians and quartiles: {medians}." if medians else "."
     return weigh(
         Claim(f"rates-{name}", text, to_verdict(not conditions, in_part=True), evidence, ", ".join(conditions)), rate
     )
 
 
-def _list_conditions(found: Tally) -> list[str]:
+def _list_conditions(seeds: Tally) -> list[str]:
     """The differences between the recipe and the text of the paper."""
-    conditions = [BUILT_IN] if found.update == "residual" else []
-    if found.theta is not None:
-        conditions.append(SMALL_STEPS if found.theta == AS_PRINTED else f"{OTHER_LOSS} (θ = {found.theta:g})")
+    conditions = [BUILT_IN] if seeds.update == "residual" else []
+    if seeds.theta is not None:
+        conditions.append(SMALL_STEPS if seeds.theta == AS_PRINTED else f"{OTHER_LOSS} (θ = {seeds.theta:g})")
     return conditions

@@ -106,17 +106,17 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     with jax.enable_x64(True):
         pair = describe_two_cells()
     tell("meshes", 1, 3)
-    wanted = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
-    found = meshes(wanted, SEED)
+    spec = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
+    generated = meshes(spec, SEED)
     engine = _find_engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
     result = Result(
         experiment=NAME,
         preset=config.preset,
         two_cells=pair,
-        ensemble=describe_ensemble(found, engine),
-        samples=choose_samples(found, sum(config.cells) / 2),
-        patches=choose_patches(found[1 :: len(KINDS)]),
+        ensemble=describe_ensemble(generated, engine),
+        samples=choose_samples(generated, sum(config.cells) / 2),
+        patches=choose_patches(generated[1 :: len(KINDS)]),
     )
     tell("neighbourhoods", 3, 3)
     return result
@@ -137,11 +137,11 @@ def judge(result: Result) -> list[Claim]:
 
 def _judge_two_cells(pair: TwoCells) -> Claim:
     """Holds if every graph of the training set has the printed geometry to round-off."""
-    found = pair.training
-    off = {name: max(abs(end - value) for end in getattr(found, name)) for name, value in PRINTED.items()}
+    training = pair.training
+    off = {name: max(abs(end - value) for end in getattr(training, name)) for name, value in PRINTED.items()}
     evidence = (
-        f"on all {found.graphs} graphs V = {_format_ends(found.V)}, A = {_format_ends(found.A)}, "
-        f"δ = {_format_ends(found.delta)}, A/(δ V) = {_format_ends(found.ratio)}: at most "
+        f"on all {training.graphs} graphs V = {_format_ends(training.V)}, A = {_format_ends(training.A)}, "
+        f"δ = {_format_ends(training.delta)}, A/(δ V) = {_format_ends(training.ratio)}: at most "
         f"{max(off.values()):.0e} from √3, 2, 2/√3, 1"
     )
     text = "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set"
@@ -153,9 +153,9 @@ def _format_ends(pair: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _judge_meshes(found: Ensemble) -> Claim:
+def _judge_meshes(ensemble: Ensemble) -> Claim:
     """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
-    regular, irregular = (found.by_kind[kind] for kind in KINDS)
+    regular, irregular = (ensemble.by_kind[kind] for kind in KINDS)
     varied = all(
         getattr(irregular.spread, name)[0] >= MORE_SPREAD * getattr(regular.spread, name)[2]
         for name in ("V", "A", "delta")
@@ -164,7 +164,7 @@ def _judge_meshes(found: Ensemble) -> Claim:
     two = irregular.areas.get("2", 0)
     apart = two >= TWO_AREAS * irregular.meshes
     evidence = (
-        f"{found.meshes} meshes of {found.cells[0]} to {found.cells[1]} cells by {found.engine}; standard "
+        f"{ensemble.meshes} meshes of {ensemble.cells[0]} to {ensemble.cells[1]} cells by {ensemble.engine}; standard "
         f"deviation over mean, least to largest: {_format_spreads(regular)} on regular meshes, "
         f"{_format_spreads(irregular)} on irregular ones; "
         f"mean quality of a regular mesh at least {regular.quality[0]:.2f} (1: equilateral); "
@@ -196,8 +196,8 @@ CELLS = ((0, 1, 2), (1, 0, 3))
 def describe_two_cells() -> TwoCells:
     """The mesh and its dual graph, what every training graph measures, and the first of them with its answer."""
     spec = recipe.load(RECIPE)
-    drawn = source(spec, dtype="float64")
-    assert isinstance(drawn, FixedSource)
+    training = source(spec, dtype="float64")
+    assert isinstance(training, FixedSource)
     graph = dual(Mesh(EQUILATERAL, np.array(CELLS), origin="two cells"), Neumann())
     return TwoCells(
         points=_round(EQUILATERAL),
@@ -207,8 +207,8 @@ def describe_two_cells() -> TwoCells:
         A=float(graph.A[0]),
         delta=float(graph.delta[0]),
         ratio=(graph.A[0] / graph.delta[0] / graph.V).tolist(),
-        training=_describe_training(drawn.problems),
-        example=_describe_example(drawn.problems),
+        training=_describe_training(training.problems),
+        example=_describe_example(training.problems),
     )
 
 
@@ -217,8 +217,8 @@ def _describe_training(problems: Problem) -> TrainingSet:
     edge = problems.graph.hops[Hop.EDGE]
     V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
     ratio = A / delta / V[..., None]
-    found = {"V": V, "A": A, "delta": delta, "ratio": ratio}
-    ends = {name: [float(values.min()), float(values.max())] for name, values in found.items()}
+    quantities = {"V": V, "A": A, "delta": delta, "ratio": ratio}
+    ends = {name: [float(values.min()), float(values.max())] for name, values in quantities.items()}
     return TrainingSet(graphs=len(V), edges=int(np.asarray(edge.mask).sum(axis=(1, 2)).max()) // 2, **ends)
 
 

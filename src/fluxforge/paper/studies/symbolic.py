@@ -105,7 +105,7 @@ class AgainstStep(Struct, frozen=True):
 class Result(Struct, frozen=True, kw_only=True):
     """The result of the study; `update` and `data` are absent from documents of older versions.
 
-    With the update "residual" the network is f in T' = T + Δt/V·f, and T + Δt/V is not to be found.
+    With the update "residual" the network is f in T' = T + Δt/V·f: T + Δt/V is not learned.
     """
 
     experiment: str
@@ -141,11 +141,11 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """The recovery table, and the constant against Δt; finished runs in the folder are read."""
     problems = {name: engine.available() for name, engine in ENGINES.items()}
     engines = [name for name, problem in problems.items() if problem is None]
-    found = _explain_all(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell)
+    explained = _explain_all(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell)
     for alpha in config.diffusivities:
-        own = _spec("first-order", config, seeds=1, diffusivity=alpha)
-        found += _explain_all(own, folder / f"alpha-{alpha:g}", engines[:1], tell)
-    rows = [row for row, _ in found]
+        spec = _spec("first-order", config, seeds=1, diffusivity=alpha)
+        explained += _explain_all(spec, folder / f"alpha-{alpha:g}", engines[:1], tell)
+    rows = [row for row, _ in explained]
     return Result(
         experiment=NAME,
         preset=config.preset,
@@ -154,7 +154,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         data="two-cells" if isinstance(_spec("first-order", config).data, recipe.TwoCells) else "pairs",
         left_out={name: problem for name, problem in problems.items() if problem},
         rows=rows,
-        fronts=next((dict(each.fronts) for _, each in found if each.fronts), {}),
+        fronts=next((dict(each.fronts) for _, each in explained if each.fronts), {}),
         recovery=count_recoveries(rows),
         against_step={f"θ = {theta:g}": _follow_step(config, theta, folder, tell) for theta in config.thetas},
         rates=read_rates(folder, RECIPES),
@@ -174,10 +174,10 @@ def _explain_all(
     rows = []
     for engine in engines:
         for seed in range(spec.seeds):
-            own = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
+            single = replace(spec, seed=spec.seed + seed, seeds=1, search=replace(spec.search, engine=engine))
             tell(f"α = {diffusivity_of(spec):g}, {engine}, seed {seed}", seed, spec.seeds)
-            discovery = explain(trained.member(seed), own, folder / f"{engine}-{seed}")
-            rows.append((describe_formula(discovery, own, engine), discovery))
+            discovery = explain(trained.member(seed), single, folder / f"{engine}-{seed}")
+            rows.append((describe_formula(discovery, single, engine), discovery))
     return rows
 
 
@@ -189,24 +189,24 @@ def _train(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
         return train(spec, source(spec), folder=held, tell=tell_step)
 
 
-def describe_formula(found: Discovery, spec: recipe.Recipe, engine: str) -> Row:
+def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> Row:
     """The row of one network and engine."""
-    values = found.constants or {}
+    values = discovery.constants or {}
     return Row(
         engine=engine,
         seed=spec.seed,
         diffusivity=diffusivity_of(spec),
-        recovered=found.recovered,
-        message=next(iter((found.messages or {}).values()), None),
-        output=next(iter((found.outputs or {}).values()), None),
+        recovered=discovery.recovered,
+        message=next(iter((discovery.messages or {}).values()), None),
+        output=next(iter((discovery.outputs or {}).values()), None),
         constants=values,
         off=max((abs(value - 1.0) for value in values.values() if value is not None), default=None),
-        network_loss=None if found.loss is None else _number(found.loss.network),
-        formula_loss=None if found.loss is None else _number(found.loss.formula),
-        stencil_difference=None if found.stencil is None else _number(found.stencil.difference),
-        evaluation=found.evaluation,
-        reason=next((text for text in found.reasons if not text.startswith("yes")), None),
-        seconds=sum(each or 0.0 for each in found.seconds.values()),
+        network_loss=None if discovery.loss is None else _number(discovery.loss.network),
+        formula_loss=None if discovery.loss is None else _number(discovery.loss.formula),
+        stencil_difference=None if discovery.stencil is None else _number(discovery.stencil.difference),
+        evaluation=discovery.evaluation,
+        reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
+        seconds=sum(each or 0.0 for each in discovery.seconds.values()),
     )
 
 
@@ -216,11 +216,11 @@ def _number(value: Number | UnsetType) -> Number:
 
 def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
     """Per engine and diffusivity: how many of how many, the median time, and the worst constant of those recovered."""
-    found = []
+    recoveries = []
     for engine, alpha in dict.fromkeys((row.engine, row.diffusivity) for row in rows):
         own = [row for row in rows if (row.engine, row.diffusivity) == (engine, alpha)]
         good = [row for row in own if row.recovered]
-        found.append(
+        recoveries.append(
             Recovery(
                 engine=engine,
                 diffusivity=alpha,
@@ -231,7 +231,7 @@ def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
                 median_seconds=float(np.median([row.seconds for row in own])),
             )
         )
-    return found
+    return recoveries
 
 
 def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
@@ -241,17 +241,17 @@ def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> 
     trained = _train(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
-        found = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
-        own = step_of(cast(trained.member(0), "float64"))
+        limit = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
+        step = step_of(cast(trained.member(0), "float64"))
         rows = []
-        for row in make_constants_rows(found):
+        for row in make_constants_rows(limit):
             network: dict[str, float] | UnsetType = UNSET
             if row.step >= shortest:
-                measured = series(own, problems[row.step], 1)
+                measured = series(step, problems[row.step], 1)
                 network = {**measured.nested, "unexplained": measured.unexplained}
             alone = 1.0 / (1.0 + 2.0 * theta * diffusivity_of(spec) * row.step)
             rows.append(StepConstants(**asdict(row), alone=alone, network=network))
-    return AgainstStep(rows, dict(found.fitted.values), dict(found.fitted.uncertainty))
+    return AgainstStep(rows, dict(limit.fitted.values), dict(limit.fitted.uncertainty))
 
 
 def judge(result: Result) -> list[Claim]:
@@ -266,22 +266,25 @@ def _list_conditions(result: Result, name: str) -> list[str]:
 
 def _judge_supervised(result: Result) -> Claim:
     """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
-    found = result.recovery
-    good, of = sum(row.exact for row in found), sum(row.of for row in found)
+    recoveries = result.recovery
+    good, of = sum(row.exact for row in recoveries), sum(row.of for row in recoveries)
     # Networks of other α start from the same seeds.
-    seeds = max((row.of for row in found), default=0)
+    seeds = max((row.of for row in recoveries), default=0)
     rate = Rate(good, of) if seeds >= ENOUGH else find_rate(result.rates, "first-order", "first-order scheme")
     rate = rate or Rate(min(good, seeds), seeds)
-    own = result.data != "two-cells"
-    conditions = [*_list_conditions(result, "first-order"), *([PAIRS] * own)]
-    listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in found)
+    on_pairs = result.data != "two-cells"
+    conditions = [*_list_conditions(result, "first-order"), *([PAIRS] * on_pairs)]
+    listed = "; ".join(f"{row.engine}, α = {row.diffusivity:g}: {row.recovered} of {row.of}" for row in recoveries)
     claim = Claim(
         "symbolic-supervised",
         "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
         to_verdict(not conditions, in_part=True),
         f"recovered and certified here: {listed}; {good} of {of} with a constant within {EXACT:g} of α."
         + (" The network is f in T' = T + Δt/V·f: T + Δt/V is given to it, not found." * (BUILT_IN in conditions))
-        + (" Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants." * own),
+        + (
+            " Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants."
+            * on_pairs
+        ),
         ", ".join(conditions),
     )
     return weigh(claim, rate)
@@ -289,10 +292,10 @@ def _judge_supervised(result: Result) -> Claim:
 
 def _judge_residual(result: Result) -> Claim:
     """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
-    rows = {name: min(found.rows, key=lambda row: abs(row.step - 0.1)) for name, found in result.against_step.items()}
+    rows = {name: min(study.rows, key=lambda row: abs(row.step - 0.1)) for name, study in result.against_step.items()}
     at = {name: row.constants for name, row in rows.items()}
-    limits = [found.limit["c1"] for found in result.against_step.values()]
-    sources = [found.limit["a1"] for found in result.against_step.values()]
+    limits = [study.limit["c1"] for study in result.against_step.values()]
+    sources = [study.limit["a1"] for study in result.against_step.values()]
     exact = all(abs(values[name] - 1.0) <= EXACT for values in at.values() for name in ("c1", "a1"))
     tends = all(abs(limit - 1.0) <= EXACT for limit in (*limits, *sources))
     conditions = [*([SMALL_STEPS] * (not exact)), *_list_conditions(result, "first-order-pinn")]

@@ -75,9 +75,9 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     """Measure what the appendix claims: takes seconds, apart from the training of two groups of networks."""
     with jax.enable_x64(True):
         tell("meshes", 0, 5)
-        wanted = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
-        found = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(wanted, 7))}
-        problems = _join_problems(bounds.roomy_problems(found, jax.random.key(3), count=2, dt=DT))
+        spec = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
+        unseen = {f"{mesh.origin} ({k})": mesh for k, mesh in enumerate(meshes(spec, 7))}
+        problems = _join_problems(bounds.roomy_problems(unseen, jax.random.key(3), count=2, dt=DT))
         training = bounds.draw_readings(jax.random.key(1), dt=DT)
         tell("the lemma", 1, 5)
         lemma = _measure_lemma(problems)
@@ -124,17 +124,17 @@ def _find_worst_error(network: Network, problems: Mapping[str, Problem]) -> floa
     return max(bounds.largest_error(network, each) for each in problems.values())
 
 
-def _solve_simple_weights(taught: Problem) -> SimpleWeights:
+def _solve_simple_weights(training: Problem) -> SimpleWeights:
     """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
 
     One solution, and the lemma's, if the four columns are independent.
     """
-    T, S, dt = (np.asarray(each, float) for each in (taught.T, taught.S, taught.dt))
-    given = np.asarray(taught.answer, float)
+    T, S, dt = (np.asarray(each, float) for each in (training.T, training.S, training.dt))
+    answer = np.asarray(training.answer, float)
     source_term = dt.reshape(-1, *(1,) * (S.ndim - 1)) * S
-    columns = np.stack([each.ravel() for each in (T, given - T - source_term, source_term, np.ones_like(T))], axis=1)
-    found, _, rank, sizes = np.linalg.lstsq(columns, given.ravel(), rcond=None)
-    return SimpleWeights(found.tolist(), int(rank), float(sizes.min()))
+    columns = np.stack([each.ravel() for each in (T, answer - T - source_term, source_term, np.ones_like(T))], axis=1)
+    solution, _, rank, sizes = np.linalg.lstsq(columns, answer.ravel(), rcond=None)
+    return SimpleWeights(solution.tolist(), int(rank), float(sizes.min()))
 
 
 def find_least_l1() -> LeastL1:
@@ -182,7 +182,7 @@ def _measure_counterexamples(
         bounds.one_sided_counterexample,
         bounds.late_counterexample,
     )
-    found = [make(problems, training) for make in makers]
+    counterexamples = [make(problems, training) for make in makers]
     return [
         CounterexampleRow(
             name=each.name,
@@ -192,7 +192,7 @@ def _measure_counterexamples(
             training_error=dict(each.training),
             **vars(_describe(each.check)),
         )
-        for each in found
+        for each in counterexamples
     ]
 
 
@@ -213,16 +213,16 @@ def _train_networks(config: Config, changes: recipe.Changes) -> tuple[list[Netwo
     base = recipe.override(recipe.load("generalisation"), {"seeds": config.seeds, "training.steps": config.steps})
     spec = recipe.override(base, {"data.negated": True, "data.time_step": DT, **changes, **config.changes})
     done = train(spec, source(spec))
-    taught = source(spec, dtype="float64").problems  # type: ignore[attr-defined]
-    return [cast(done.member(k), "float64") for k in done.of_arm("sparse")], taught
+    training = source(spec, dtype="float64").problems  # type: ignore[attr-defined]
+    return [cast(done.member(k), "float64") for k in done.of_arm("sparse")], training
 
 
 def _test_linear_bound(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
     """The first bound on linear networks, trained; one record per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
-    networks, taught = _train_networks(config, shape)
-    weights = [Weights(**found._asdict()) for each in networks if (found := linear_weights(each)) is not None]
-    group = _summarise([bounds.check_linear_bound(each, taught, problems) for each in networks])
+    networks, training = _train_networks(config, shape)
+    weights = [Weights(**values._asdict()) for each in networks if (values := linear_weights(each)) is not None]
+    group = _summarise([bounds.check_linear_bound(each, training, problems) for each in networks])
     return LinearGroup(**structs.asdict(group), weights=weights)
 
 
@@ -230,8 +230,8 @@ def _test_deep_bound(
     config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]
 ) -> dict[str, BoundGroup]:
     """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
-    networks, taught = _train_networks(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
-    trained = [bounds.check_deep_bound(each, taught, problems) for each in networks]
+    networks, recipe_problems = _train_networks(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
+    trained = [bounds.check_deep_bound(each, recipe_problems, problems) for each in networks]
     near = [
         bounds.check_deep_bound(_perturb_weights(sparse_network(2, 2, 2), size, seed), training["signed"], problems)
         for size in NOISE
@@ -269,9 +269,9 @@ def _measure_fourier() -> list[FourierRow]:
     rows = []
     for name in FAMILIES:
         mesh = FAMILIES[name](FAMILY_SIZE, 1)
-        found = bounds.fourier_is_sufficient(dual(mesh))
-        by_cells = found.limit / fourier_step(dual(mesh, Neumann()))
-        rows.append(FourierRow(**asdict(found), family=name, ratio_cells=by_cells))
+        sufficient = bounds.fourier_is_sufficient(dual(mesh))
+        by_cells = sufficient.limit / fourier_step(dual(mesh, Neumann()))
+        rows.append(FourierRow(**asdict(sufficient), family=name, ratio_cells=by_cells))
     return rows
 
 
