@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import linregress
 
 import fluxforge as ff
 from fluxforge import recipe
@@ -69,7 +70,8 @@ def test_its_coefficients_are_drawn_and_the_study_of_convergence_finds_it(run: f
     (points,) = result.points.values()
     assert len(points.total) == len(points.network) == len(points.formula) == 240
     # The longer the local step, the more the second stage is damped.
-    assert np.corrcoef(points.total, points.network)[0, 1] < -0.9
+    slope = linregress(points.total, points.network)
+    assert slope.slope < -10 * slope.stderr
     assert {row.cells for row in result.effective} == {64, 256, 1024, 4096}
     assert list(read_networks(run.folder.parent / "convergence")) == ["network-carry"]
     carried = read_carried(run.folder.parent)

@@ -8,7 +8,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-import optimistix as optx
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
@@ -131,5 +130,7 @@ def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:
 
 
 def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:
+    import optimistix as optx  # half a second of importing, which only this method needs
+
     solver: Any = optx.BestSoFarMinimiser(optx.LBFGS(rtol=1e-12, atol=1e-14))
     return optx.minimise(lambda v, _: loss(v), solver, start, max_steps=steps, throw=False).value
