@@ -135,8 +135,8 @@ def step_numbers(equation: Equation) -> tuple[str, ...]:
     own, both = equation.slopes(symbol("T_P"), symbol("T_N"))
     capacity = equation.at_cell(equation.capacity, symbol("T_P"), "P")
     scale = symbol("dt") * symbol("A") / (capacity * symbol("V_P"))
-    found = [own * scale] if sp.simplify(both) == 0 else [own * scale, (both - own) * scale]
-    return tuple(to_text(each) for each in found)
+    numbers = [own * scale] if sp.simplify(both) == 0 else [own * scale, (both - own) * scale]
+    return tuple(to_text(each) for each in numbers)
 
 
 def _supply(equation: Equation) -> str:
@@ -150,8 +150,7 @@ def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
 
 def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
     """Each text once per state if it contains {h}, once otherwise."""
-    found = (text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
-    return tuple(found)
+    return tuple(text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
 
 
 def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.Expr, ...]:
