@@ -84,18 +84,18 @@ def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Ar
 def _on_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
     """A scalar as it is, a·n of a vector and n·K n of a tensor, in every slot."""
     n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
+    constant = jnp.asarray(value, n.dtype)
     if p.rank is Rank.SCALAR:
-        return jnp.broadcast_to(given, n.shape[1:])
-    along = jnp.tensordot(given, n, axes=1)
+        return jnp.broadcast_to(constant, n.shape[1:])
+    along = jnp.tensordot(constant, n, axes=1)
     return along if p.rank is Rank.VECTOR else (n * along).sum(axis=0)
 
 
 def _across_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
     """|v − (v·n) n| in every slot, v being a vector or K n of a tensor."""
     n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
-    v = given[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(given, n, axes=1)
+    constant = jnp.asarray(value, n.dtype)
+    v = constant[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(constant, n, axes=1)
     return jnp.linalg.norm(v - (v * n).sum(axis=0)[None] * n, axis=0)
 
 

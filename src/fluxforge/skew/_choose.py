@@ -58,11 +58,11 @@ class AbstractParts(ABC):
 
     @abstractmethod
     def read(self, name: str) -> SearchPart | None:
-        """The part of that name; None if it is not finished."""
+        """The part of that name, or None if it is not finished."""
 
     @abstractmethod
     def keep(self, name: str, part: SearchPart) -> None:
-        """Keep a part that is finished."""
+        """Keep a finished part under its name."""
 
 
 class NoParts(AbstractParts):
@@ -135,7 +135,7 @@ def choose_laws(
         chosen = {name: search.finish_part(name, partial(search.refine, name)) for name in OBJECTIVES}
     laws = {name: ChosenLaw(name, constants) for name, constants in chosen.items() if constants is not None}
     scores = {name: search.tried[law.constants] for name, law in laws.items()}
-    return Choice(laws, scores, tuple(Trial(constants, found) for constants, found in search.tried.items()))
+    return Choice(laws, scores, tuple(Trial(*each) for each in search.tried.items()))
 
 
 class _Search:
