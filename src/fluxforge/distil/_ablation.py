@@ -99,8 +99,8 @@ def ablate(spec: recipe.Recipe) -> Ablations:
         draw = _Draw(key, source(spec, dtype="float64"))
         fitted, judged, held = (draw(number) for number in range(3))
         sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
-        found = _search_formula(spec, draw, held)
-    return Ablations((found, sparse), time.perf_counter() - began)
+        searched = _search_formula(spec, draw, held)
+    return Ablations((searched, sparse), time.perf_counter() - began)
 
 
 class _Draw(eqx.Module):
@@ -187,7 +187,7 @@ def split_change(change: sp.Expr) -> Stage:
     neighbours; the others belong to the cell and count once.
     """
     terms = sp.Add.make_args(sp.expand(change))
-    own = sp.Add(*(term for term in terms if not term.free_symbols & _OF_EDGE))
+    cell_terms = sp.Add(*(term for term in terms if not term.free_symbols & _OF_EDGE))
     message = sp.factor_terms(sp.Add(*(term for term in terms if term.free_symbols & _OF_EDGE)))
-    update = symbol("T") + own.subs(_OF_CELL) + (symbol("z1") if message != 0 else 0)
+    update = symbol("T") + cell_terms.subs(_OF_CELL) + (symbol("z1") if message != 0 else 0)
     return Stage({"z1": Message(message)} if message != 0 else {}, {"T_new": Output(update)})

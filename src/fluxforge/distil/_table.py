@@ -133,22 +133,22 @@ class Sampled:
 def sample(network: Network, problems: Problem, *, rows: int, seed: int = 0) -> list[Sampled]:
     """A table per output of every MLP, layer by layer, messages before update; `rows` of each, drawn at random."""
     tables = iter(inputs(network, problems))
-    found: list[Sampled] = []
+    samples: list[Sampled] = []
     for number, layer in enumerate(network.layers):
         parts: list[tuple[Any, str]] = [*((m, "message") for m in layer.messages), (layer.update, "update")]
         for part, kind in parts:
             x = next(tables)
-            chosen = np.random.default_rng([seed, len(found)]).permutation(len(x))[:rows]
+            chosen = np.random.default_rng([seed, len(samples)]).permutation(len(x))[:rows]
             y = np.asarray(part.f(x[chosen]), float)
             names = tuple(
                 feature.name if isinstance(feature, sp.Symbol) else f"x{k + 1}"
                 for k, feature in enumerate(part.features)
             )
-            found += [
+            samples += [
                 Sampled(name, kind, number, tabulate(names, np.asarray(x[chosen], float), y[:, k]), part.features)
                 for k, name in enumerate(part.names)
             ]
-    return found
+    return samples
 
 
 _NONE: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})
