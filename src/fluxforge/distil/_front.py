@@ -139,9 +139,9 @@ def choose_knee(front: Front) -> Candidate:
     """Argmin of log max(error, 10⁻⁵) + 0.2 · complexity.
 
     Where the error stops falling by a fifth per symbol, longer formulas describe the network's own error, which is
-    smooth, so that they approach it slowly. The rule uses the front alone. On tables with smooth errors of 0.1, 1 and 3
-    % every price from 0.15 to 0.25 chooses the formula they were made with; 0.1 follows the network's error too far at
-    3 %, 0.3 leaves out the source of a cell.
+    smooth, so that they approach it slowly. The rule uses the front alone. On tables with smooth errors of 0.1, 1 and
+    3 % every price from 0.15 to 0.25 chooses the formula they were made with; 0.1 follows the network's error too far
+    at 3 %, 0.3 leaves out the source of a cell.
     """
     if not front.candidates:
         raise InputError("front: there is no candidate to choose from")

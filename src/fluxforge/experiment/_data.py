@@ -68,12 +68,12 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
     samples = experiment.draw(data.samples, rng)
     if data.law:
         flux = evaluate_on(samples, parse_flux(data.law, experiment))
-        found = Measured(flux, 1e-14 * np.abs(flux))
+        measured = Measured(flux, 1e-14 * np.abs(flux))
     else:
-        found = _measure_cached(experiment, samples, data)
-    if not (np.isfinite(found.flux).all() and np.isfinite(found.error).all()):
+        measured = _measure_cached(experiment, samples, data)
+    if not (np.isfinite(measured.flux).all() and np.isfinite(measured.error).all()):
         raise InputError(f"recipe {spec.name!r}: field 'data': the flux is not finite in the ranges asked for")
-    flux, error = found
+    flux, error = measured
     if data.noise:
         spread = data.noise * float(np.sqrt(np.mean(flux**2)))
         flux = flux + spread * rng.standard_normal(len(flux))
@@ -87,16 +87,16 @@ def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Exper
     for name in experiment.names:
         key.update(name.encode() + np.ascontiguousarray(samples[name]).tobytes())
     place = cache_folder() / f"experiment-{key.hexdigest()[:24]}.safetensors"
-    if (found := _load(place)) is not None:
-        return found
+    if (measured := _load(place)) is not None:
+        return measured
     measure = steady_flux if experiment.steady else riemann_flux
-    found = measure(experiment, samples, data.tolerance)
+    measured = measure(experiment, samples, data.tolerance)
     # A cache that cannot be written costs time, not results.
     with suppress(InputError, StorageError, SafetensorError):
-        arrays = {name: np.ascontiguousarray(each) for name, each in found._asdict().items()}
+        arrays = {name: np.ascontiguousarray(each) for name, each in measured._asdict().items()}
         with atomic_path(place) as temporary:
             save_file(arrays, temporary, metadata={"digest": _digest(arrays)})
-    return found
+    return measured
 
 
 def _load(place: Path) -> Measured | None:
@@ -130,17 +130,17 @@ def _check_formula(text: str, experiment: Experiment, where: str) -> None:
 def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, ...]:
     name, unknown = equation.unknown, equation.unknown_unit
     low, high = data.states or _usual_states(equation)
-    found = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
+    variables = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
     if equation.velocity is not None:
         p = equation.parameter(equation.velocity)
         along = p.normal_name
-        found.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
+        variables.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
     if equation.diffusion != 0:
         for p in equation.parameters:
             if symbol(p.name) in equation.diffusion.free_symbols:
-                found += _parameter(p, data)
-        found += _pair("d", LENGTH, data.distances) if data.jump else [_shared("delta", LENGTH, data.distances)]
-    return tuple(found)
+                variables += _parameter(p, data)
+        variables += _pair("d", LENGTH, data.distances) if data.jump else [_shared("delta", LENGTH, data.distances)]
+    return tuple(variables)
 
 
 def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
@@ -154,12 +154,12 @@ def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
     return [_shared(p.name, p.unit, data.values)]
 
 
-def _pair(name: str, own: Unit, reach: tuple[float, float]) -> list[Variable]:
-    return [Variable(f"{name}_{end}", own, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
+def _pair(name: str, units: Unit, reach: tuple[float, float]) -> list[Variable]:
+    return [Variable(f"{name}_{end}", units, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
 
 
-def _shared(name: str, own: Unit, reach: tuple[float, float]) -> Variable:
-    return Variable(name, own, *reach, name, positive=True)
+def _shared(name: str, units: Unit, reach: tuple[float, float]) -> Variable:
+    return Variable(name, units, *reach, name, positive=True)
 
 
 def _usual_states(equation: Equation) -> tuple[float, float]:

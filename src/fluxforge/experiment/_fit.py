@@ -63,28 +63,28 @@ def fit_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula | None:
     return _shorten(rounded, form, data) if rounded.agrees else rounded
 
 
-def _shorten(found: FittedFormula, form: Form, data: Dataset) -> FittedFormula:
+def _shorten(formula: FittedFormula, form: Form, data: Dataset) -> FittedFormula:
     """Leave out arguments of extremes, and round what is left of the decimals, where the data agree as well."""
     changed = True
     while changed:
         changed = False
-        for variant in (*_fewer_arguments(found.g), *_simpler_numbers(found.g)):
+        for variant in (*_drop_arguments(formula.g), *_simplify_numbers(formula.g)):
             fitted = _fit(variant, form, data)
             tried = None if fitted is None else judge_formula(fitted[0], form, data)
             # Half the data's own error is no reason for a longer formula.
-            if tried is not None and tried.agrees and tried.error <= found.error + 0.5 * data.held_out.relative_error:
-                found, changed = tried, True
+            if tried is not None and tried.agrees and tried.error <= formula.error + 0.5 * data.held_out.relative_error:
+                formula, changed = tried, True
                 break
-    return found
+    return formula
 
 
-def _fewer_arguments(g: sp.Expr) -> Iterator[sp.Expr]:
+def _drop_arguments(g: sp.Expr) -> Iterator[sp.Expr]:
     for extreme in sorted(g.atoms(sp.Min, sp.Max), key=sp.default_sort_key):
         for k in range(len(extreme.args)):
             yield g.xreplace({extreme: extreme.func(*extreme.args[:k], *extreme.args[k + 1 :])})
 
 
-def _simpler_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
+def _simplify_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
     for size in sorted({abs(float(number)) for number in g.atoms(sp.Float)}):
         near = Fraction(size).limit_denominator(DENOMINATOR)
         exact = sp.Rational(near.numerator, near.denominator)
@@ -141,26 +141,26 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
 
 
 def _predict(g: sp.Expr, form: Form, data: Dataset) -> Float[np.ndarray, " samples"]:
-    found = form.arrays(data.samples)
-    values = {symbol(name): found.columns[..., k] for k, name in enumerate(form.names)}
-    inner = np.broadcast_to(np.asarray(evaluate(g, values, np), float), found.weights.shape)
+    arrays = form.arrays(data.samples)
+    values = {symbol(name): arrays.columns[..., k] for k, name in enumerate(form.names)}
+    inner = np.broadcast_to(np.asarray(evaluate(g, values, np), float), arrays.weights.shape)
     # 0 · ∞ has no value; a formula that is infinite where its weight is 0 is not finite.
-    return found.offset + (found.weights * inner).sum(axis=1)
+    return arrays.offset + (arrays.weights * inner).sum(axis=1)
 
 
 def _fit(g: sp.Expr, form: Form, data: Dataset) -> tuple[sp.Expr, dict[float, float]] | None:
     """Weighted least squares over the decimals; the formula and the uncertainty of each size of decimal."""
     skeleton, start = parametrise(g)
     fitted = data.fitted
-    found = form.arrays(fitted.samples)
-    columns = {symbol(name): found.columns[None, ..., k] for k, name in enumerate(form.names)}
+    arrays = form.arrays(fitted.samples)
+    columns = {symbol(name): arrays.columns[None, ..., k] for k, name in enumerate(form.names)}
     trust = 1.0 / np.hypot(fitted.error, FLOOR * fitted.size)
 
     def residual(c: np.ndarray) -> np.ndarray:
         constants = {name: c[:, k, None, None] for k, name in enumerate(start)}
         inner = np.asarray(evaluate(skeleton, {**columns, **constants}, np), float)
-        inner = np.broadcast_to(inner, (len(c), *found.weights.shape))
-        return trust * (found.offset + (found.weights * inner).sum(axis=2) - fitted.flux)
+        inner = np.broadcast_to(inner, (len(c), *arrays.weights.shape))
+        return trust * (arrays.offset + (arrays.weights * inner).sum(axis=2) - fitted.flux)
 
     values = np.array(list(start.values()))
     with np.errstate(all="ignore"):

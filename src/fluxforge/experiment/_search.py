@@ -75,14 +75,14 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
     once = replace(Search.of_recipe(wanted), restarts=1)
     for number, (transform, rows) in enumerate(_targets(table)):
         try:
-            found = search_front(engine(wanted.engine), rows, once, seed=seed + number)
+            front = search_front(engine(wanted.engine), rows, once, seed=seed + number)
         except DiscoveryError:
             continue
         x = symbol(table.names[0])
-        formulas = [variant for each in found for variant in (each.expression, *_bound_extremes(each.expression))]
-        meant = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
-        more = front_of(each for each in meant if each is not None)
-        yield Front(more.candidates, found.ended_by_clock)
+        formulas = [variant for each in front for variant in (each.expression, *_bound_extremes(each.expression))]
+        candidates = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
+        fitted = front_of(each for each in candidates if each is not None)
+        yield Front(fitted.candidates, front.ended_by_clock)
 
 
 def search_parts(
@@ -92,9 +92,9 @@ def search_parts(
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
-    meant = [_measure_fitted(formula, table) for formula in formulas]
-    found = front_of(each for each in meant if each is not None)
-    return Front(found.candidates, any(front.ended_by_clock for front in fronts))
+    candidates = [_measure_fitted(formula, table) for formula in formulas]
+    combined = front_of(each for each in candidates if each is not None)
+    return Front(combined.candidates, any(front.ended_by_clock for front in fronts))
 
 
 def _search_part(part: Table, wanted: recipe.Search, seed: int) -> Iterator[Front]:

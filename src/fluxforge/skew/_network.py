@@ -61,7 +61,7 @@ class Coefficients:
 
 
 def load_coefficients(path: Path) -> Coefficients | None:
-    """A network that was saved; None if there is none."""
+    """The network of a file; None if there is none or it cannot be read."""
     try:
         arrays = load_file(path)
         return Coefficients(read_layers(arrays), arrays["centre"], arrays["spread"])
