@@ -46,7 +46,7 @@ Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 
 
 def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
-    """β of the network, of its formulas, of its integrator and of what stands beside them.
+    """The stability intervals β of the network, its formulas and its integrator, with those of RKL2 and the optimum.
 
     None for an equation that does more than diffuse, whose modes are not on the negative axis, and for a free network.
     """
@@ -54,13 +54,13 @@ def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | No
         return None
     stages, tableau = len(network.tableau.rows), network.tableau
     best = optimal_interval(stages)
-    found = None
+    formula_interval = None
     if formulas is not None:
-        found = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)
+        formula_interval = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)
     return Stability(
         stages=stages,
         network=stability_interval(tableau, lambda total: _network_values(network, total), best),
-        formula=found,
+        formula=formula_interval,
         integrator=stability_interval(tableau, lambda total: [np.ones_like(total)] * (stages - 1), best),
         rkl2=(stages**2 + stages - 2) / 2,
         optimum=best,
@@ -115,8 +115,8 @@ def impose_order(front: Front, order: int) -> Front:
     if order == 1:
         return Front(tuple(kept), front.ended_by_clock)
     scale = learned_part(symbol("total"), order)
-    made = (Candidate(1 + scale * each.expression, each.complexity, each.error) for each in kept)
-    return Front(tuple(made), front.ended_by_clock)
+    candidates = (Candidate(1 + scale * each.expression, each.complexity, each.error) for each in kept)
+    return Front(tuple(candidates), front.ended_by_clock)
 
 
 def is_bounded(g: sp.Expr) -> bool:
@@ -147,5 +147,5 @@ def _near_zero(g: sp.Expr) -> np.ndarray:
 
 def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        found = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
-    return np.broadcast_to(np.asarray(found, dtype=float), _OTHERS.shape)
+        values = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
+    return np.broadcast_to(np.asarray(values, dtype=float), _OTHERS.shape)

@@ -305,7 +305,7 @@ def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[A
     same = Invariants(cosine, np.full_like(cosine, 4.0 / 3.0), np.zeros_like(cosine))
     psi = network(np.stack([same.cosine, same.nu, same.contrast], axis=1))
     constants: dict[str, Constants] = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
-    weights = {name: face_weights(own, same) for name, own in constants.items()}
+    weights = {name: face_weights(law, same) for name, law in constants.items()}
     return tuple(
         AngleRow(
             cosine=float(c),
