@@ -74,13 +74,13 @@ def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:
 def _shown_values(value: Float[Array, "2 2"], ghosts: int) -> dict[str, Shown]:
     """Node values by ghost rule: a cell has its own value, a ghost g, its owner's value, or 0."""
     cell = jnp.array([0, 1, 0, 0, 1, 1], jnp.int32)[: 2 + ghosts]
-    own = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
+    in_cells = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
     g = jnp.concatenate([jnp.zeros(2, value.dtype), value.ravel()])[: 2 + ghosts]
     nothing = jnp.zeros_like(g)
     return {
-        str(Ghost.DIRICHLET): Shown(cell, own, g),
-        str(Ghost.OWNER): Shown(cell, jnp.ones_like(own), nothing),
-        str(Ghost.ZERO): Shown(cell, own, nothing),
+        str(Ghost.DIRICHLET): Shown(cell, in_cells, g),
+        str(Ghost.OWNER): Shown(cell, jnp.ones_like(in_cells), nothing),
+        str(Ghost.ZERO): Shown(cell, in_cells, nothing),
     }
 
 

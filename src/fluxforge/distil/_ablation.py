@@ -135,7 +135,7 @@ def _record(method: str, stage: Stage, error: float, began: float, note: str) ->
     return Ablation(method, messages, update, error, time.perf_counter() - began, note)
 
 
-def _single_messages(draw: _Draw) -> Table | None:
+def _tabulate_single_messages(draw: _Draw) -> Table | None:
     """Table of T' − T in cells with one message against the quantities of the cell and its edge; None if too few."""
     X, y, rows = [], [], 0
     for number in range(3, 3 + MOST_BATCHES):
@@ -154,7 +154,7 @@ def _single_messages(draw: _Draw) -> Table | None:
 def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
     """The recipe's own search for a formula of T' − T in cells with one message."""
     method, began = "search without a network", time.perf_counter()
-    if (table := _single_messages(draw)) is None:
+    if (table := _tabulate_single_messages(draw)) is None:
         return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")
     try:
         front = _front(spec, table)

@@ -74,7 +74,7 @@ def _canonicalise_stage(stage: Stage, model: Model, fields: Sequence[str]) -> St
         factored = sp.factor_terms(sp.expand(rescaled))
         messages[name] = Message(K * factored if flux else factored, message.hop)
     factors = _list_equation_terms(model.equation, fields)
-    outputs = {key: Output(_with_parameters(out.expression, factors, model), out.ghost) for key, out in outputs.items()}
+    outputs = {key: Output(_put_parameters(out.expression, factors, model), out.ghost) for key, out in outputs.items()}
     return Stage(messages, outputs)
 
 
@@ -102,7 +102,7 @@ def _list_equation_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.E
     return {rest: factor for rest, factor in factors.items() if factor.free_symbols}
 
 
-def _with_parameters(expression: sp.Expr, factors: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
+def _put_parameters(expression: sp.Expr, factors: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
     """The numbers of terms that the equation has too, relative to its parameters."""
     if not factors:
         return expression

@@ -110,7 +110,7 @@ class Limit:
     def rows(self) -> list["LimitRow"]:
         """The constants step by step."""
         return [
-            LimitRow(step, dict(values), _finite(errors), loss)
+            LimitRow(step, dict(values), _drop_infinite(errors), loss)
             for step, values, errors, loss in zip(self.steps, self.values, self.errors, self.losses, strict=True)
         ]
 
@@ -160,25 +160,25 @@ def extrapolate_constants(
     The propagated errors of the values are added.
     """
     steps, values = steps[-POINTS:], values[-POINTS:]
-    limit, weights = _at_zero(steps, values, DEGREE)
-    others = [_at_zero(steps[1:], values[1:], DEGREE - 1)[0]]
+    limit, weights = _extrapolate_to_zero(steps, values, DEGREE)
+    others = [_extrapolate_to_zero(steps[1:], values[1:], DEGREE - 1)[0]]
     if len(steps) == POINTS:
         kept = [np.arange(POINTS) != k for k in range(POINTS)]
-        others += [_at_zero(steps[some], values[some], DEGREE)[0] for some in kept]
+        others += [_extrapolate_to_zero(steps[some], values[some], DEGREE)[0] for some in kept]
     off = np.max(np.abs(np.asarray(others) - limit), axis=0)
     if errors is not None:
         off = off + np.abs(weights) @ errors[-POINTS:]
     return limit, off
 
 
-def _at_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+def _extrapolate_to_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
     """The polynomial of least squares at 0, and the weight that each value has in it."""
     degree = min(degree, len(steps) - 1)
     weights = np.linalg.pinv(np.vander(steps / steps[0], degree + 1, increasing=True))[0]
     return weights @ values, weights
 
 
-def _finite(errors: Mapping[str, float]) -> dict[str, float | None]:
+def _drop_infinite(errors: Mapping[str, float]) -> dict[str, float | None]:
     """None for a constant that nothing determines."""
     return {name: value if math.isfinite(value) else None for name, value in errors.items()}
 

@@ -63,7 +63,7 @@ class Table:
 
 def tabulate(names: Sequence[str], X: ArrayLike, y: ArrayLike) -> Table:
     """A `Table` in float64 from arrays of any float type; a column vector y is flattened."""
-    return Table(tuple(names), _float64(X, "inputs", 2), _float64(y, "output", 1))
+    return Table(tuple(names), _to_float64(X, "inputs", 2), _to_float64(y, "output", 1))
 
 
 def refuse_constant(table: Table) -> None:
@@ -75,7 +75,7 @@ def refuse_constant(table: Table) -> None:
         )
 
 
-def _float64(values: ArrayLike, what: str, rank: int) -> np.ndarray:
+def _to_float64(values: ArrayLike, what: str, rank: int) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

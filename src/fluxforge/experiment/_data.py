@@ -138,27 +138,31 @@ def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, .
     if equation.diffusion != 0:
         for p in equation.parameters:
             if symbol(p.name) in equation.diffusion.free_symbols:
-                variables += _parameter(p, data)
-        variables += _pair("d", LENGTH, data.distances) if data.jump else [_shared("delta", LENGTH, data.distances)]
+                variables += _parameter_variables(p, data)
+        variables += (
+            _pair_variables("d", LENGTH, data.distances)
+            if data.jump
+            else [_shared_variable("delta", LENGTH, data.distances)]
+        )
     return tuple(variables)
 
 
-def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
+def _parameter_variables(p: Parameter, data: recipe.Experiment) -> list[Variable]:
     if p.unit is None:
         raise InputError(f"parameter {p.name!r} of the equation has no unit, which an experiment needs")
     # A face carries one n·K n of a tensor, so that a flux of two would be no scheme.
     if p.rank is Rank.TENSOR:
-        return [_shared(p.normal_name, p.unit, data.values)]
+        return [_shared_variable(p.normal_name, p.unit, data.values)]
     if p.where is Where.CELL and data.jump:
-        return _pair(p.name, p.unit, data.values)
-    return [_shared(p.name, p.unit, data.values)]
+        return _pair_variables(p.name, p.unit, data.values)
+    return [_shared_variable(p.name, p.unit, data.values)]
 
 
-def _pair(name: str, units: Unit, reach: tuple[float, float]) -> list[Variable]:
+def _pair_variables(name: str, units: Unit, reach: tuple[float, float]) -> list[Variable]:
     return [Variable(f"{name}_{end}", units, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
 
 
-def _shared(name: str, units: Unit, reach: tuple[float, float]) -> Variable:
+def _shared_variable(name: str, units: Unit, reach: tuple[float, float]) -> Variable:
     return Variable(name, units, *reach, name, positive=True)
 
 

@@ -80,7 +80,7 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
             continue
         x = symbol(table.names[0])
         formulas = [variant for each in front for variant in (each.expression, *_bound_extremes(each.expression))]
-        candidates = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
+        candidates = [_fit_and_measure(transform.solve(formula, x), table) for formula in formulas]
         fitted = front_of(each for each in candidates if each is not None)
         yield Front(fitted.candidates, front.ended_by_clock)
 
@@ -92,7 +92,7 @@ def search_parts(
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
-    candidates = [_measure_fitted(formula, table) for formula in formulas]
+    candidates = [_fit_and_measure(formula, table) for formula in formulas]
     combined = front_of(each for each in candidates if each is not None)
     return Front(combined.candidates, any(front.ended_by_clock for front in fronts))
 
@@ -112,7 +112,7 @@ def _cost(candidate: Candidate) -> float:
 def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
     x, y = table.X[:, 0], table.y
     if table.X.shape[1] == 1:
-        chosen = list(TRANSFORMS if _one_sign(y) and _one_sign(x) else TRANSFORMS[:1])
+        chosen = list(TRANSFORMS if _has_one_sign(y) and _has_one_sign(x) else TRANSFORMS[:1])
     else:
         sizes = [float(np.linalg.norm(np.maximum(side * y, 0.0))) for side in (1, -1)]
         roots = [root for k, root in enumerate(ROOTS) if sizes[1 - k] <= OTHER_SIGN * sizes[k]]
@@ -133,10 +133,10 @@ def _bound_extremes(formula: sp.Expr) -> Iterator[sp.Expr]:
             yield from (formula.xreplace({extreme: extreme.func(*extreme.args, sp.Float(c))}) for c in (1e-2, -1e-2))
 
 
-def _one_sign(values: np.ndarray) -> bool:
+def _has_one_sign(values: np.ndarray) -> bool:
     return bool(np.all(values > 0) or np.all(values < 0))
 
 
-def _measure_fitted(formula: sp.Expr, table: Table) -> Candidate | None:
+def _fit_and_measure(formula: sp.Expr, table: Table) -> Candidate | None:
     fitted = fit_constants(formula, table)
     return None if fitted is None else measure(fitted.expression, table)

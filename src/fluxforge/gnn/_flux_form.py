@@ -140,12 +140,12 @@ def build_flux_network(
     scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
     rounds = []
-    for stage, own in zip(later, keys, strict=False):
+    for stage, stage_key in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
         names = {each.name: each for each in message.expression.free_symbols}
         tags = (str(number) for number in range(1, len(tableau.rows) + 1))
         coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs, scale))
+        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale))
     return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 

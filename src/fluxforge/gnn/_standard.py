@@ -106,8 +106,10 @@ def _standard(
     mean, spread = table.mean(axis=0), table.std(axis=0)
     constant = spread <= 1e-6 * np.abs(mean)
     return Standard(
-        tuple(float(m) if own else 0.0 for m, own in zip(mean, from_data, strict=True)),
-        tuple(float(s) if own and not flat else 1.0 for s, own, flat in zip(spread, from_data, constant, strict=True)),
+        tuple(float(m) if fixed else 0.0 for m, fixed in zip(mean, from_data, strict=True)),
+        tuple(
+            float(s) if fixed and not flat else 1.0 for s, fixed, flat in zip(spread, from_data, constant, strict=True)
+        ),
     )
 
 

@@ -91,23 +91,23 @@ def _pad_nodes(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> 
 
 
 def _pad_shown(shown: Shown, has: Size, to: Size) -> Shown:
-    own = np.arange(to.cells + to.ghosts)
+    index = np.arange(to.cells + to.ghosts)
     return Shown(
-        cell=_pad_nodes(shown.cell, has, to, np.where(own < to.cells, own, 0)),
+        cell=_pad_nodes(shown.cell, has, to, np.where(index < to.cells, index, 0)),
         scale=_pad_nodes(shown.scale, has, to, 0.0),
         constant=_pad_nodes(shown.constant, has, to, 0.0),
     )
 
 
 def _pad_slots(hop: Slots, has: Size, to: Size, slots: int) -> Slots:
-    own = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
+    index = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
     return Slots(
-        ends={end: _fill_corner(_shift_ghosts(node, has, to), own) for end, node in hop.ends.items()},
-        geometry={name: _fill_corner(value, np.ones(own.shape)) for name, value in hop.geometry.items()},
-        mask=_fill_corner(hop.mask, np.zeros(own.shape, bool)),
+        ends={end: _fill_corner(_shift_ghosts(node, has, to), index) for end, node in hop.ends.items()},
+        geometry={name: _fill_corner(value, np.ones(index.shape)) for name, value in hop.geometry.items()},
+        mask=_fill_corner(hop.mask, np.zeros(index.shape, bool)),
         middle=None
         if hop.middle is None
-        else _fill_corner(_shift_ghosts(hop.middle, has, to), own[:, :1].repeat(to.paths, 1)),
+        else _fill_corner(_shift_ghosts(hop.middle, has, to), index[:, :1].repeat(to.paths, 1)),
         share=None if hop.share is None else _fill_corner(hop.share, np.zeros((to.cells, to.paths, slots))),
     )
 

@@ -227,14 +227,14 @@ def distil_limiter(weights: Weights, spec: recipe.Recipe, folder: RunFolder, tel
     for k, family in enumerate(families):
         tell(f"comparing with the network: {family.name}", k, len(families))
         fitted.append(_fit_family(family, weights, spec, folder))
-    chosen = {min(group, key=lambda pair: pair[1])[0].family.name for group in _by_kind(fitted) if group}
+    chosen = {min(group, key=lambda pair: pair[1])[0].family.name for group in _group_by_kind(fitted) if group}
     return tuple(
         ClosedForm(fit, loss, _refit(fit, spec, folder, tell) if fit.family.name in chosen else None)
         for fit, loss in fitted
     )
 
 
-def _by_kind(fitted: list[tuple[Fit, float]]) -> list[list[tuple[Fit, float]]]:
+def _group_by_kind(fitted: list[tuple[Fit, float]]) -> list[list[tuple[Fit, float]]]:
     return [[pair for pair in fitted if pair[0].family.continuous is kind] for kind in (False, True)]
 
 

@@ -45,8 +45,8 @@ def create_weights(key: Array, width: int, depth: int, *, downwind: bool = False
     sizes = (3 if downwind else 2, *[width] * depth, 1)
     weights = []
     for inputs, outputs in pairwise(sizes):
-        key, own = jax.random.split(key)
-        weights.append((jax.random.normal(own, (inputs, outputs)) / jnp.sqrt(inputs), jnp.zeros(outputs)))
+        key, layer_key = jax.random.split(key)
+        weights.append((jax.random.normal(layer_key, (inputs, outputs)) / jnp.sqrt(inputs), jnp.zeros(outputs)))
     return weights
 
 

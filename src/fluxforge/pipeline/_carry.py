@@ -329,10 +329,10 @@ def judge_network(
         "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
         "one step errs less than the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
         "one step errs less than the integrator's at every step trained with": all(
-            _is_better(row) or _at_most(row.network, NEGLIGIBLE) for row in steps
+            _is_better(row) or _is_at_most(row.network, NEGLIGIBLE) for row in steps
         ),
-        "the total is conserved": all(_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
-        "smooth fields move at the equation's own rate as the mesh is refined": _at_most(
+        "the total is conserved": all(_is_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
+        "smooth fields move at the equation's own rate as the mesh is refined": _is_at_most(
             abs(limit_rate(effective) - 1.0), LARGEST_OFF
         ),
     }
@@ -366,5 +366,5 @@ def _is_better(row: CarryRow | StepRow) -> bool:
     return row.network is not None and row.midpoint is not None and bool(row.network < row.midpoint)
 
 
-def _at_most(value: float | None, limit: float) -> bool:
+def _is_at_most(value: float | None, limit: float) -> bool:
     return value is not None and bool(value <= limit)

@@ -121,7 +121,7 @@ def impose_order(front: Front, order: int) -> Front:
 
 def is_bounded(g: sp.Expr) -> bool:
     """Whether a formula of the faces' numbers settles to a number as Δt, and with it total, goes to 0."""
-    values = _near_zero(g)
+    values = _evaluate_near_zero(g)
     if not np.isfinite(values).all():
         return False
     size = np.maximum(1.0, np.abs(values[0]))
@@ -130,11 +130,11 @@ def is_bounded(g: sp.Expr) -> bool:
 
 def is_consistent(c: sp.Expr) -> bool:
     """Whether c Δt vanishes with Δt, so that a step with this coefficient is Δt f(u) to first order."""
-    size = np.maximum(1.0, np.abs(_near_zero(c)))
+    size = np.maximum(1.0, np.abs(_evaluate_near_zero(c)))
     return bool(np.isfinite(size).all() and (size[1:] <= _GROWS * size[:-1]).all())
 
 
-def _near_zero(g: sp.Expr) -> np.ndarray:
+def _evaluate_near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     names = {each.name for each in g.free_symbols}
     return np.array(

@@ -234,7 +234,7 @@ def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
     with jax.enable_x64(True):
         longest = judged_steps(spec)[0]
         here = problems_by_step(spec, (longest,), PROBLEMS, _NUMBER)[longest]
-        samples = (here, _with_other_parameters(here))
+        samples = (here, _change_parameters(here))
         theirs = [_answers(formula.step, problems) for problems in samples]
         for tableau in TABLEAUX.values():
             if tableau.theta != 0 or len(tableau.rows) != rounds:
@@ -253,7 +253,7 @@ def describe_match(name: str | None, spec: recipe.Recipe) -> str:
     return f"as printed it is the scheme {name!r} of the equation {equation!r}"
 
 
-def _with_other_parameters(problems: Problem) -> Problem:
+def _change_parameters(problems: Problem) -> Problem:
     moved = {
         name: value * FACTORS[k % len(FACTORS)] for k, (name, value) in enumerate(sorted(problems.parameters.items()))
     }

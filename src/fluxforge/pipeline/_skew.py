@@ -152,7 +152,7 @@ def describe_fluxes(certified: CertifiedFluxes, spec: recipe.Recipe) -> Outcome[
         angles=_angle_rows(trained.network, {} if choice is None else choice.laws),
         findings=()
         if scheme is None or certificate is None or choice is None
-        else (summarise(certificate, scheme), *_findings(laws), *_unmet(choice)),
+        else (summarise(certificate, scheme), *_findings(laws), *_describe_missed(choice)),
         certificate=None if certificate is None else certificate.to_document(),
         seconds=dict(certified.seconds),
         environment=environment(),
@@ -277,7 +277,7 @@ def _corrected_scores(choice: Choice) -> Scores:
     return next(each.scores for each in choice.trials if each.constants == CORRECTED)
 
 
-def _unmet(choice: Choice) -> tuple[str, ...]:
+def _describe_missed(choice: Choice) -> tuple[str, ...]:
     """The choices that miss a condition of the search, since no candidate meets them all."""
     missed = {name: missed_by(scores, _corrected_scores(choice)) for name, scores in choice.scores.items()}
     return tuple(
