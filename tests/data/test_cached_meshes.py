@@ -25,15 +25,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Mesh]:
     """The meshes that are made while a test runs, not read."""
-    found: list[Mesh] = []
+    generated: list[Mesh] = []
     original = _meshes.generate
 
     def generate(**arguments: object) -> Mesh:
-        found.append(original(**arguments))  # type: ignore[arg-type]
-        return found[-1]
+        generated.append(original(**arguments))  # type: ignore[arg-type]
+        return generated[-1]
 
     monkeypatch.setattr(_meshes, "generate", generate)
-    return found
+    return generated
 
 
 def same(one: list[Mesh], other: list[Mesh]) -> bool:
@@ -45,8 +45,8 @@ def same(one: list[Mesh], other: list[Mesh]) -> bool:
 
 
 def only_file(folder: Path) -> Path:
-    (found,) = folder.iterdir()
-    return found
+    (file,) = folder.iterdir()
+    return file
 
 
 def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Mesh]) -> None:
@@ -94,8 +94,8 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
     content = file.read_bytes()
     for spoilt in damaged(content):
         file.write_bytes(spoilt)
-        found = _meshes._load(file)
-        assert found is None or same(found, first), "a damaged file was taken for a whole one"
+        loaded = _meshes._load(file)
+        assert loaded is None or same(loaded, first), "a damaged file was taken for a whole one"
     file.write_bytes(content)
     assert same(_meshes._load(file) or [], first)
 
@@ -146,9 +146,9 @@ def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
     """What `cached` is asked for."""
-    found: list[dict[str, str | int]] = []
-    monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: found.extend(plan) or [])
-    return found
+    plans: list[dict[str, str | int]] = []
+    monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: plans.extend(plan) or [])
+    return plans
 
 
 def test_kinds_take_turns_and_sizes_fill_their_range(asked: list[dict[str, str | int]]) -> None:
@@ -177,5 +177,5 @@ def test_the_engine_is_settled_before_the_cache_is_asked(
 
 def test_mesh_files_are_read_as_they_are(tmp_path: Path) -> None:
     write(squares(3), tmp_path / "a.msh")
-    (found,) = meshes(recipe.Meshes(files=(str(tmp_path / "a.msh"),)), seed=0)
-    assert len(found.cells) == 9
+    (read,) = meshes(recipe.Meshes(files=(str(tmp_path / "a.msh"),)), seed=0)
+    assert len(read.cells) == 9

@@ -123,6 +123,6 @@ def test_without_faces_a_pair_has_one_slot_and_no_ghost() -> None:
 
 def test_a_recipe_of_pairs_draws_them_anew() -> None:
     spec = recipe.Recipe(name="a", data=WILD, diffusivity=2.5, training=recipe.Training(precision="float64"))
-    found = source(spec)
-    assert isinstance(found, PairSource)
-    assert (found.spec, found.model, found.dtype) == (WILD, heat(2.5), "float64")
+    pairs = source(spec)
+    assert isinstance(pairs, PairSource)
+    assert (pairs.spec, pairs.model, pairs.dtype) == (WILD, heat(2.5), "float64")

@@ -106,9 +106,9 @@ def test_the_network_is_the_one_of_least_loss_with_the_parameters_of_the_recipe(
     T = graph.x[:, 0] ** 2
     with jax.enable_x64(True):
         wanted = np.asarray(network_stepper(second, graph, 1e-3, diffusivity=ALPHA, source=2.0)(T))
-    found = run.network(mesh, T, dt=1e-3, boundary=ff.Dirichlet(1.0), source=2.0)
+    stepped = run.network(mesh, T, dt=1e-3, boundary=ff.Dirichlet(1.0), source=2.0)
     # The same program on the same numbers, but for a compilation of its own.
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(stepped, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
     one = ff.simulate(run.network, mesh, initial=T, source=2.0, boundary=ff.Dirichlet(1.0), dt=1e-3, steps=1)
     np.testing.assert_allclose(one.fields[-1], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
     assert one.dt_limit is None
@@ -140,9 +140,9 @@ def test_metrics_are_columns_with_a_row_per_record(folder: Path) -> None:
 
 
 def test_columns_of_unequal_records_are_filled_with_nan() -> None:
-    found = run_module.MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
-    np.testing.assert_array_equal(found["a"], [[1.0, np.nan], [np.nan, np.nan]])
-    np.testing.assert_array_equal(found["b"], [np.nan, 3.0])
+    columns = run_module.MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
+    np.testing.assert_array_equal(columns["a"], [[1.0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(columns["b"], [np.nan, 3.0])
     assert dict(run_module.MetricColumns([])) == {}
 
 

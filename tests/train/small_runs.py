@@ -38,10 +38,10 @@ def tiny(**training: Any) -> recipe.Recipe:
 
 @cache
 def graphs() -> FixedSource:
-    found = source(TINY)
-    assert isinstance(found, FixedSource)
-    assert len(found.problems.dt) == GRAPHS
-    return found
+    training_source = source(TINY)
+    assert isinstance(training_source, FixedSource)
+    assert len(training_source.problems.dt) == GRAPHS
+    return training_source
 
 
 def spoilt(field: str, which: list[int], value: float) -> FixedSource:

@@ -20,8 +20,8 @@ def whole() -> Trained:
 
 def files(path: Path) -> dict[str, bytes]:
     """What a run leaves: its metrics, and its checkpoints with their seals."""
-    found = [path / "metrics.jsonl", *sorted((path / "checkpoints").iterdir())]
-    return {file.name: file.read_bytes() for file in found}
+    paths = [path / "metrics.jsonl", *sorted((path / "checkpoints").iterdir())]
+    return {file.name: file.read_bytes() for file in paths}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +69,10 @@ def test_an_interrupted_run_gone_on_with_ends_the_same(
     with opened(tmp_path / "run") as folder:
         done = train(TINY, graphs(), folder=folder)
     assert np.array_equal(weights(done), weights(whole()))
-    found = files(tmp_path / "run")
-    assert found["metrics.jsonl"] == wanted["metrics.jsonl"]
+    resumed = files(tmp_path / "run")
+    assert resumed["metrics.jsonl"] == wanted["metrics.jsonl"]
     for name in ("step-000000040.safetensors", "step-000000040.safetensors.sha256"):
-        assert found[name] == wanted[name]
+        assert resumed[name] == wanted[name]
 
 
 @pytest.mark.parametrize("after", [False, True])
