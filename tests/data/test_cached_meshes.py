@@ -1,4 +1,4 @@
-"""Meshes are made once: the cache gives the same ones back, whole, or they are made again."""
+"""The cache of meshes: it gives back what was generated, whole, or meshes are generated again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from safetensors import SafetensorError
 
 from fluxforge import recipe
-from fluxforge.data import _meshes, generate_meshes, meshes
+from fluxforge.data import _meshes, cache_folder, generate_meshes, meshes
 from fluxforge.mesh import Mesh, squares, write
 
 PLAN: list[dict[str, str | int]] = [
@@ -20,20 +20,6 @@ PLAN: list[dict[str, str | int]] = [
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "deep" / "cache"))
     return tmp_path / "deep" / "cache"
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Mesh]:
-    """The meshes that are made while a test runs, not read."""
-    generated: list[Mesh] = []
-    original = _meshes.generate
-
-    def generate(**arguments: object) -> Mesh:
-        generated.append(original(**arguments))  # type: ignore[arg-type]
-        return generated[-1]
-
-    monkeypatch.setattr(_meshes, "generate", generate)
-    return generated
 
 
 def same(one: list[Mesh], other: list[Mesh]) -> bool:
@@ -49,13 +35,16 @@ def only_file(folder: Path) -> Path:
     return file
 
 
-def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Mesh]) -> None:
+def test_a_second_call_reads_what_the_first_one_wrote(cache: Path) -> None:
+    """Meshes are read from the file and not generated: with the file of another plan in its place, they are those."""
     first = generate_meshes(PLAN)
-    assert len(made) == 2
-    second = generate_meshes(PLAN)
-    assert len(made) == 2
-    assert same(first, second)
-    assert only_file(cache).name.startswith("meshes-")
+    file = only_file(cache)
+    assert file.name.startswith("meshes-")
+    assert same(generate_meshes(PLAN), first)
+    other = generate_meshes(PLAN[:1])
+    (its_file,) = set(cache.iterdir()) - {file}
+    its_file.replace(file)
+    assert same(generate_meshes(PLAN), other)
 
 
 def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +56,7 @@ def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert generate_meshes(PLAN[:1])[0].origin == "ünamed"
 
 
-def test_other_words_are_other_meshes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_meshes, "generate", lambda **_: squares(1))
+def test_other_words_are_other_meshes(cache: Path) -> None:
     plans = [PLAN, PLAN[:1], PLAN[::-1]]
     plans += [[{**PLAN[0], name: other}] for name, other in (("seed", 3), ("cells", 13), ("kind", "irregular"))]
     for plan in plans:
@@ -100,30 +88,24 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
     assert same(_meshes._load(file) or [], first)
 
 
-def test_a_damaged_file_is_made_again_and_mended(cache: Path, made: list[Mesh]) -> None:
+def test_a_damaged_file_is_made_again_and_mended(cache: Path) -> None:
     first = generate_meshes(PLAN)
     file = only_file(cache)
-    file.write_bytes(file.read_bytes()[:-1])
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
     assert same(generate_meshes(PLAN), first)
-    assert len(made) == 4
-    assert same(generate_meshes(PLAN), first)
-    assert len(made) == 4
+    assert file.read_bytes() == content
 
 
-def test_a_cache_that_cannot_be_written_costs_time_not_results(
-    tmp_path: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_costs_time_not_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "file"))
     assert same(generate_meshes(PLAN), generate_meshes(PLAN))
-    assert len(made) == 4
     assert (tmp_path / "file").read_text() == "in the way"
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("I/O error")])
-def test_a_full_disk_costs_time_not_results(
-    cache: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_full_disk_costs_time_not_results(cache: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def full(*_: object, **__: object) -> None:
         raise error
 
@@ -134,18 +116,18 @@ def test_a_full_disk_costs_time_not_results(
 
 def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FLUXFORGE_CACHE", "/somewhere")
-    assert _meshes.cache_folder() == Path("/somewhere")
+    assert cache_folder() == Path("/somewhere")
     monkeypatch.setenv("FLUXFORGE_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert _meshes.cache_folder() == tmp_path / "fluxforge"
+    assert cache_folder() == tmp_path / "fluxforge"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert _meshes.cache_folder() == tmp_path / ".cache" / "fluxforge"
+    assert cache_folder() == tmp_path / ".cache" / "fluxforge"
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
-    """What `cached` is asked for."""
+    """The arguments of all meshes that `meshes` asks for; none is generated."""
     plans: list[dict[str, str | int]] = []
     monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: plans.extend(plan) or [])
     return plans

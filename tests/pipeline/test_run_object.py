@@ -1,6 +1,7 @@
 """`Run`: what `ff.discover` returns and `ff.load_run` reads, on real networks trained for a few steps."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fluxforge.pipeline import (
     Discovery,
     Generalisation,
     Measured,
+    MetricColumns,
     Run,
     _generalisation,
     discover,
@@ -27,7 +29,6 @@ from fluxforge.pipeline import (
     run_folder,
     to_document,
 )
-from fluxforge.pipeline import _run as run_module
 from fluxforge.run.result import Arm, Extrapolated
 from fluxforge.scheme import find, save
 from fluxforge.stepping import TrainedNetwork, network_stepper
@@ -87,12 +88,14 @@ def test_a_run_has_its_verdict_scheme_certificate_and_document(folder: Path) -> 
     assert run.certificate.lines[0].property == "linear"
 
 
-def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "train", None)
-    run = ff.load_run(folder)
+def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, tmp_path: Path) -> None:
+    """A run whose checkpoints are gone is loaded all the same; its network is refused when it is asked for."""
+    shutil.copytree(folder, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    run = ff.load_run(tmp_path / "run")
     assert run.verdict == "recovered"
     assert "first-order" in repr(run)
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="no checkpoint"):
         _ = run.network
 
 
@@ -140,10 +143,10 @@ def test_metrics_are_columns_with_a_row_per_record(folder: Path) -> None:
 
 
 def test_columns_of_unequal_records_are_filled_with_nan() -> None:
-    columns = run_module.MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
+    columns = MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
     np.testing.assert_array_equal(columns["a"], [[1.0, np.nan], [np.nan, np.nan]])
     np.testing.assert_array_equal(columns["b"], [np.nan, 3.0])
-    assert dict(run_module.MetricColumns([])) == {}
+    assert dict(MetricColumns([])) == {}
 
 
 def test_pandas_is_asked_for_by_name_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

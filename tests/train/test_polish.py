@@ -12,7 +12,6 @@ from fluxforge.data import Problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast, parameters
 from fluxforge.loss import data_loss
-from fluxforge.train import _optimise as module
 from fluxforge.train import polish
 from small_networks import random_network, spec
 
@@ -54,9 +53,11 @@ def test_squares_that_fall_do_not_excuse_a_loss_that_rises() -> None:
     assert loss(polished, ABSOLUTE, wild) == pytest.approx(50 / 32, rel=1e-9)
 
 
-def test_a_jacobian_that_would_not_fit_is_refused_by_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ENTRIES", 6 * 64 - 1)
-    with pytest.raises(
-        InputError, match=r"^field 'training\.polish\.method': gauss-newton on 6 parameters and 64 values"
-    ):
-        polish(random_network(SECTION), graphs().problems, SQUARES, recipe.Polish())
+def test_a_jacobian_that_would_not_fit_is_refused_by_its_field() -> None:
+    """3,139,006 parameters are the fewest of this shape whose Jacobian of 64 rows has more than 2·10⁸ entries."""
+    large = random_network(spec(features="simplified", mlp="relu", depth=3, width=1250, update="direct"))
+    count = parameters(large).size
+    assert 2 * 10**8 < 64 * count < 2.02 * 10**8
+    message = rf"^field 'training\.polish\.method': gauss-newton on {count} parameters and 64 values"
+    with pytest.raises(InputError, match=message):
+        polish(large, graphs().problems, SQUARES, recipe.Polish())

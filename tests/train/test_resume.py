@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from jaxtyping import PRNGKeyArray
 from small_runs import TINY, graphs, opened, tiny, weights
 
+from fluxforge.data import AbstractSource, Problem
 from fluxforge.errors import InputError
 from fluxforge.run import Metrics
 from fluxforge.train import Trained, train
@@ -99,11 +101,19 @@ def test_an_interruption_while_a_line_is_written_leaves_neither_gap_nor_double(
     assert files(tmp_path / "run") == wanted
 
 
-def test_an_interruption_before_the_first_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxforge.train._train._is_finished", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+class InterruptedSource(AbstractSource):
+    """A source whose first batch is interrupted."""
+
+    def batch(self, key: PRNGKeyArray, count: int) -> Problem:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_before_the_first_step_loses_nothing(tmp_path: Path) -> None:
     with opened(tmp_path / "run") as folder, pytest.raises(KeyboardInterrupt):
-        train(TINY, graphs(), folder=folder)
-    monkeypatch.undo()
+        train(TINY, InterruptedSource(), folder=folder)
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("*.safetensors")] == [
+        "step-000000000.safetensors"
+    ]
     with opened(tmp_path / "run") as folder:
         assert np.array_equal(weights(train(TINY, graphs(), folder=folder)), weights(whole()))
 
