@@ -14,7 +14,7 @@ from fluxforge.graph import pad_graph
 from fluxforge.scheme.reference import BUILT_IN
 from strategies import few, whole_step
 
-# As far astray as a recipe allows.
+# The largest displacements that a recipe allows.
 WILD = recipe.Pairs(stretch=0.35, size=(0.5, 3.0), time_step=(0.02, 0.4), common=0.25, presence=0.5)
 COUNT = 64
 ALPHA = 1.7

@@ -1,4 +1,4 @@
-"""What is found without a network: the flux of heat by both ways, another law as itself, and nothing out of budget."""
+"""Formulas without a network: the flux of heat by both methods, another law as itself, none without a budget."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Formulas judged together: the simplest that do what the network does."""
+"""Choice of formulas by their joint loss: the simplest that do as well as the network."""
 
 from functools import cache
 

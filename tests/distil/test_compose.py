@@ -1,4 +1,4 @@
-"""Formulas of a network's parts put together: the gauge goes, what is not linear is refused."""
+"""Formulas of a network's parts composed: the gauge cancels, and updates that are not linear in a sum are refused."""
 
 from pathlib import Path
 

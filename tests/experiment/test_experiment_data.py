@@ -1,4 +1,4 @@
-"""The brute force against formulas it does not know, and the errors it states."""
+"""Fluxes by brute force against known formulas, and their error estimates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Networks against loops over cells: values, derivatives, symmetries, and what each MLP is given."""
+"""Networks against loops over cells: values, derivatives, symmetries, and the inputs of each MLP."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Inputs of one size: what is standardised, what is left alone, and that runs go on the same."""
+"""Standardised inputs: which are and which are not, and that an interrupted run gives the same result."""
 
 from functools import cache
 from pathlib import Path

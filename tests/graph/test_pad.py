@@ -71,7 +71,7 @@ run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, paramet
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_network_steps_a_stack_of_graphs_as_it_steps_each(name: str) -> None:
-    """Padding cells hold garbage; nobody notices."""
+    """Garbage in padding cells does not change the result."""
     net, graphs = random_network(SPECS[name]), [GRAPHS["jittered"], MIXED]
     together = stack_graphs([pad_graph(graph, HOPS) for graph in graphs])
     cells = together.V.shape[1]

@@ -1,4 +1,4 @@
-"""Networks in the form of a flux that are spoiled do not pass, and a free last coefficient is found inconsistent."""
+"""Networks in the form of a flux with wrong weights are refused, and free last coefficients are inconsistent."""
 
 import equinox as eqx
 import jax
@@ -77,7 +77,7 @@ def test_random_coefficients_do_not_pass() -> None:
     checks = judge(spoiled, {"alpha": 1.0}, cells=(60,))
     assert not checks["one step errs less than the integrator's on every unseen mesh"]
     assert not checks["one step errs less than the integrator's at every step trained with"]
-    # What no weights can spoil.
+    # These hold for any weights.
     assert checks["the total is conserved"]
     assert checks["smooth fields move at the equation's own rate as the mesh is refined"]
 

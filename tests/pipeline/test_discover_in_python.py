@@ -14,7 +14,7 @@ DONE = Discovery(recipe="toy", seed=0, seconds={}, recovered=False, reasons=())
 
 @pytest.fixture
 def begun(monkeypatch, tmp_path):
-    """Where runs would go on, with what; nothing is trained."""
+    """The recipes and folders of the runs that were begun; nothing is trained."""
     monkeypatch.chdir(tmp_path)
     runs = []
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""From a network to a believed formula, with networks whose functions are known: a gauge, a wrong sign, noise."""
+"""From a network to an accepted formula, with networks whose functions are known: a gauge, a wrong sign, noise."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a finished run left: checked when it is resumed, restored where it is missing, named where it is changed."""
+"""Outputs of a finished run: checked when it is resumed, restored where missing, reported where changed."""
 
 import errno
 import json
@@ -39,7 +39,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def told(run: Path) -> list[str]:
-    """What is said when a run is resumed."""
+    """The warnings when a run is resumed."""
     warnings: list[str] = []
     resume(run, warn=warnings.append)
     return warnings

@@ -208,7 +208,7 @@ def test_what_is_no_finished_run_is_one_line(tmp_path: Path) -> None:
 
 
 def test_discover_resume_and_load_run_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its record makes the document again, byte for byte."""
+    """The record gives the same document again, byte for byte."""
     toy_pipeline.install(monkeypatch.setattr)
     first = discover("first-order", tmp_path / "run")
     for run in (first, resume(tmp_path / "run"), ff.load_run(tmp_path / "run")):
@@ -236,7 +236,7 @@ def arm(error: float) -> Arm:
 
 
 def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its networks are trained, what is measured of them is given."""
+    """Its networks are trained; their measurements are given."""
     errors = {"sparse": (0.1, 0.2), "dense": (0.3, 0.4)}
     beyond = Extrapolated(
         fourier={"0.1": errors, "1": errors, "stability limit": errors},

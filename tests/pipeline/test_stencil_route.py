@@ -1,4 +1,4 @@
-"""The route through the stencil, with networks whose functions are known: a midpoint rule in a gauge, and impostors."""
+"""The route through the stencil, with networks whose functions are known: a midpoint rule in a gauge, and others."""
 
 from collections.abc import Iterator
 from pathlib import Path

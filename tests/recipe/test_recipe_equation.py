@@ -1,4 +1,4 @@
-"""Recipes about equations of their own: read into the recipe, checked, and as named as ever for heat."""
+"""Recipes with equations of their own: read into the recipe and checked; those for heat keep their fingerprints."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from fluxforge.recipe import (
 )
 from own_equations import ADVECTION, FISHER, written
 
-# As they were before recipes had an equation: run folders are gone on with only if they stay the same.
+# As they were before recipes had an equation: run folders can be resumed only if they stay the same.
 FINGERPRINTS = {
     ("first-order", "quick"): "e75bb5d4f73853f2",
     ("first-order", "paper"): "239a820e728ca930",

@@ -1,4 +1,4 @@
-"""Steps that are not sane are not taken, and are counted; a run of nothing else is given up."""
+"""Steps whose loss or gradient is not finite or explodes are skipped and counted; a run of nothing else is refused."""
 
 from functools import cache
 from pathlib import Path

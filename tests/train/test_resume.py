@@ -1,4 +1,4 @@
-"""Interrupted runs: gone on with in their folder, they end as if nothing had happened."""
+"""Interrupted runs, resumed in their folder, give the same result as an uninterrupted run."""
 
 from functools import cache
 from pathlib import Path
@@ -16,12 +16,12 @@ from fluxforge.train import Trained, train
 
 @cache
 def whole() -> Trained:
-    """A run that nothing interrupts and no folder sees."""
+    """An uninterrupted run without a folder."""
     return train(TINY, graphs())
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """What a run leaves: its metrics, and its checkpoints with their seals."""
+    """The files of a run: its metrics, and its checkpoints with their digests."""
     paths = [path / "metrics.jsonl", *sorted((path / "checkpoints").iterdir())]
     return {file.name: file.read_bytes() for file in paths}
 
