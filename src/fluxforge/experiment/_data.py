@@ -1,4 +1,4 @@
-"""The experiments of a recipe: what is drawn, and the measured fluxes, kept in a cache under what decides them."""
+"""The experiments of a recipe: variables and their ranges, and the measured fluxes, which are cached."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 
-# Raised when the same words would give other fluxes.
+# Part of the cache's key; incremented whenever the same arguments give other fluxes.
 VERSION = 1
 # Half the width of the range of states around the points where f′ = 0.
 _AROUND = 0.5

@@ -197,7 +197,7 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOut
 
 
 def _is_no_worse(formula: FittedFormula, network: FluxNetwork) -> bool:
-    """Whether a formula is no worse on held-out data than the network: what is missing in it is not noise otherwise.
+    """Whether a formula is no worse on held-out data than the network: otherwise it lacks more than noise.
 
     Error bars that are too large would let many formulas agree with the data.
     """

@@ -24,7 +24,7 @@ SHARE, WITHIN = 0.99, 3.0
 # solutions, which is close to 0 by chance where it changes its sign. Of Riemann problems of Burgers' equation, 0.6 to
 # 1.0 % are beyond three of their estimates, and 0.2 to 0.4 % with this.
 LEAST = 0.03
-# What evaluating two forms of one formula leaves, relative to the size of the fluxes.
+# Difference by round-off of two forms of one formula, relative to the size of the fluxes.
 ROUND_OFF = 1e-9
 # The largest denominator of a fraction in place of a decimal.
 DENOMINATOR = 12
@@ -180,7 +180,7 @@ def _linearise(residual: Residual, c: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _uncertainties(residual: Residual, c: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Standard deviations of the constants, from the scatter of the residuals; infinite where nothing tells them."""
+    """Standard deviations of the constants, from the scatter of the residuals; infinite for undetermined ones."""
     if not len(c):
         return np.zeros(0)
     _, J = _linearise(residual, c)
@@ -200,7 +200,7 @@ def normalise_extremes(g: sp.Expr) -> sp.Expr:
     if not isinstance(g, sp.Max | sp.Min):
         return g.func(*parts)
     lead = max((size for part in parts for size in _coefficients(part)), default=None)
-    # A largest coefficient that is no decimal is not fitted, and tells the numbers apart as it is.
+    # A largest coefficient that is no decimal is not fitted, so that the others are determined.
     if lead is None or not lead.is_Float or lead == 1:
         return g.func(*parts)
     return lead * g.func(*(_divide(part, lead) for part in parts))

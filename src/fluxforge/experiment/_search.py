@@ -1,4 +1,4 @@
-"""Formulas of a reduced flux: symbolic regression of its function, and of what is simpler than the function itself."""
+"""Formulas of a reduced flux: symbolic regression of its function, and of transforms that may be simpler."""
 
 import math
 from collections.abc import Callable, Iterator

@@ -190,7 +190,7 @@ class Layer(eqx.Module):
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
-        """What a ghost shows of each output."""
+        """The ghost rule of each output."""
         return dict(zip(self.update.names, self.update.ghosts, strict=True))
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:

@@ -65,7 +65,7 @@ def sample_grid() -> tuple[Array, Array]:
 
 
 class Breakpoints(NamedTuple):
-    """What a network says at each Courant number: where φ leaves its line for the bound, and its slopes in r and q."""
+    """A network's φ at each Courant number: where it leaves its line for the bound, and its slopes in r and q."""
 
     c: np.ndarray
     low: np.ndarray

@@ -42,20 +42,22 @@ LONG_RUN = 1_000
 _SEED = 2 * 10**6
 # Keeps the jumps of parameters apart from what else is drawn on a mesh.
 _JUMPS = 11
-# Of the resolved step: errors of a thousandth are measured to four digits.
+# Tolerance of the resolved step: errors of a thousandth are measured to four digits.
 _TOLERANCE = 1e-9
 # A field counts as blown up where it exceeds so many times what initial values, sources and walls can explain.
 _GROWTH = 10.0
 MIXED: Conditions = {"left": Dirichlet(1.0), "right": Neumann(0.5), "bottom": Neumann(0.0), "top": Dirichlet(0.0)}
 # Cells per side of squares, on which the two-point flux is consistent.
 SIDES = (8, 16, 32, 64)
-# Of the rate of smooth fields, extrapolated to squares of no size: what is left of order h⁴ is below a thousandth.
+# Largest deviation from 1 of the rate of smooth fields, extrapolated to h = 0: the rest of order h⁴ is below a
+# thousandth.
 LARGEST_OFF = 0.005
 # The part of the network's gain over its integrator that a formula must keep.
 LEAST_KEPT = 0.8
-# Relative to the total in a closed box: sums over 100,000 cells round to 1e-13 of it.
+# Largest change of the total in a closed box, relative to it: sums over 100,000 cells round to 1e-13 of it.
 LARGEST_DEFECT = 1e-11
-# Of the change of a step: at short steps an integrator errs less than it matters, and a network may err more.
+# Relative to the change of a step: a network whose error is below this may err more than its integrator, as at short
+# steps.
 NEGLIGIBLE = 1e-3
 # Steps across the trained range at which a network is held against its integrator.
 STEPS = 4

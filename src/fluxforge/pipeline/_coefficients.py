@@ -97,7 +97,7 @@ def _network_values(network: FluxNetwork, total: np.ndarray) -> list[np.ndarray]
 
 
 def learned_values(coefficients: CellField, total: CellField, order: int) -> CellField:
-    """What a formula is searched for: the coefficient itself, or with order 2 the g in it."""
+    """The values that a formula is searched for: the coefficient itself, or with order 2 the g in it."""
     if order == 1:
         return coefficients
     return np.asarray((coefficients - 1.0) * (1.0 + total) / total)

@@ -224,7 +224,7 @@ def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
 
 
 def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
-    """The name of the explicit scheme of the recipe's equation that the formula is, whatever it is written like.
+    """The name of the explicit scheme of the recipe's equation that the formula is, in whatever form it is written.
 
     Both are evaluated on random problems of the recipe, at the values of the parameters and at others. None where no
     built-in integrator of as many rounds does the same.

@@ -171,7 +171,7 @@ class Run:
 
     @cached_property
     def certificate(self) -> CertificateSummary | None:
-        """What was established of the scheme; None if no formula was found."""
+        """The main findings of the certificate; None if no formula was found."""
         if isinstance(self.result, Generalisation) or self.result.certificate is None:
             return None
         return from_document(self.result.certificate, CertificateSummary, self.folder)

@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
     @property
     def inside(self) -> str:
-        """What the names of fields inside this one begin with."""
+        """The prefix of the names of fields inside this one."""
         return f"{self.field}." if self.field else ""
 
     def at(self, name: object) -> "Place":

@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SearchPart:
-    """What a finished part of the search added to the trials, in order; and the constants that it chose, if any."""
+    """The trials that a finished part of the search added, in order, and the constants that it chose, if any."""
 
     trials: tuple[Trial, ...]
     chosen: Constants | None = None
@@ -99,7 +99,7 @@ def missed_by(scores: Scores, corrected: Scores) -> float:
 
 
 def _aim(objective: str, scores: Scores) -> float:
-    """What is minimised."""
+    """The value to minimise for an objective."""
     error = np.log(scores.mean_error)
     return float(
         {
@@ -111,7 +111,7 @@ def _aim(objective: str, scores: Scores) -> float:
 
 
 def cost(objective: str, scores: Scores, corrected: Scores) -> float:
-    """What candidates are compared by: the objective, and the conditions that are missed."""
+    """The value by which candidates are compared: the objective, with a penalty for missed conditions."""
     return _aim(objective, scores) + _PENALTY * missed_by(scores, corrected)
 
 

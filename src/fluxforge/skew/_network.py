@@ -1,4 +1,4 @@
-"""F/A = ψ₁ (T_N − T_P)/δ + ψ₂ ḡ·n + ψ₃ ḡ·d/δ: a network gives ψ from the invariants of the face. Its consistency.
+"""F/A = ψ₁ (T_N − T_P)/δ + ψ₂ ḡ·n + ψ₃ ḡ·d/δ: a network gives ψ from the invariants of the face, and its consistency.
 
 The flux is linear in T and no rotation changes it; nothing else is built in: consistency, ψ₂ = 1 and ψ₁ + ψ₃ = 0, has
 to be learned from the fluxes.

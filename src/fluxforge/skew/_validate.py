@@ -20,7 +20,7 @@ from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._problems import SCALAR, SINES, WAVES, Conductivity, Stretched, random_meshes
 
 # Far from the seeds of the search; drawn after the search, its margins and SIZES were settled with others. No choice
-# may be made with them: whoever changes the search for what they showed draws another one.
+# may be made with them: after a change of the search because of their results, another seed is to be drawn.
 _HELD_OUT = 380_889_514
 # Between the seeds of two meshes, and of the problems on them: runs with neighbouring seeds share none.
 _STRIDE = 10_007
