@@ -80,7 +80,7 @@ def _save(place: Path, generated: list[Mesh]) -> None:
     # Names of tags in their order: safetensors sorts its arrays.
     words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in generated])
     with atomic_path(place) as temporary:
-        save_file(content, temporary, metadata={"words": words, "digest": _digest(content, words)})
+        save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
 
 
 def _load(place: Path) -> list[Mesh] | None:
@@ -94,7 +94,7 @@ def _load(place: Path) -> list[Mesh] | None:
     except (OSError, SafetensorError):
         return None
     words = metadata.get("words", "")
-    if metadata.get("digest") != _digest(arrays, words):
+    if metadata.get("digest") != digest_arrays(arrays, words):
         return None
     loaded = []
     for k, (origin, notes, tags) in enumerate(parse_json(words)):
@@ -103,7 +103,8 @@ def _load(place: Path) -> list[Mesh] | None:
     return loaded
 
 
-def _digest(arrays: dict[str, np.ndarray], words: str) -> str:
+def digest_arrays(arrays: dict[str, np.ndarray], words: str = "") -> str:
+    """SHA-256 of the words, and of the names, types, shapes and numbers of the arrays."""
     total = hashlib.sha256(words.encode())
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())

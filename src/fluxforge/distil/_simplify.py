@@ -64,12 +64,12 @@ def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     if not (base.is_Add and exponent.is_Rational):
         return sp.S.One, factor
     lead = _lead(base) if exponent.is_Integer and inside is factor else abs(_lead(base))
-    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: _divide_bracket(base, lead)}))
+    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: divide_sum(base, lead)}))
 
 
-def _divide_bracket(bracket: sp.Add, lead: sp.Number) -> sp.Expr:
-    """bracket/lead, where lead/lead is the integer 1."""
-    terms = [term.as_coeff_Mul() for term in bracket.args]
+def divide_sum(expr: sp.Expr, lead: sp.Number) -> sp.Expr:
+    """expr/lead term by term, where lead/lead is the integer 1."""
+    terms = [term.as_coeff_Mul() for term in sp.Add.make_args(expr)]
     return sp.Add(*(_ratio(number, lead) * rest for number, rest in terms))
 
 

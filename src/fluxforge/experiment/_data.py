@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular
-from fluxforge.data._meshes import cache_folder
+from fluxforge.data._meshes import cache_folder, digest_arrays
 from fluxforge.errors import EquationError, ExpressionError, InputError, StorageError
 from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._setup import (
@@ -95,7 +95,7 @@ def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Exper
     with suppress(InputError, StorageError, SafetensorError):
         arrays = {name: np.ascontiguousarray(each) for name, each in measured._asdict().items()}
         with atomic_path(place) as temporary:
-            save_file(arrays, temporary, metadata={"digest": _digest(arrays)})
+            save_file(arrays, temporary, metadata={"digest": digest_arrays(arrays)})
     return measured
 
 
@@ -108,16 +108,9 @@ def _load(place: Path) -> Measured | None:
         arrays = load_file(place)
     except (OSError, SafetensorError):
         return None
-    if set(arrays) != set(Measured._fields) or metadata.get("digest") != _digest(arrays):
+    if set(arrays) != set(Measured._fields) or metadata.get("digest") != digest_arrays(arrays):
         return None
     return Measured(**arrays)
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode() + arrays[name].tobytes())
-    return total.hexdigest()
 
 
 def _check_formula(text: str, experiment: Experiment, where: str) -> None:

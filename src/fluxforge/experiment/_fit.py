@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from fluxforge.distil._constants import nearest_fraction
 from fluxforge.distil._front import parametrise, put_numbers
+from fluxforge.distil._simplify import divide_sum
 from fluxforge.distil._solvers import gauss_newton
 from fluxforge.experiment._setup import Dataset, Form
 from fluxforge.expression._evaluate import evaluate
@@ -203,13 +204,7 @@ def normalise_extremes(g: sp.Expr) -> sp.Expr:
     # A largest coefficient that is no decimal is not fitted, so that the others are determined.
     if lead is None or not lead.is_Float or lead == 1:
         return g.func(*parts)
-    return lead * g.func(*(_divide(part, lead) for part in parts))
-
-
-def _divide(part: sp.Expr, lead: sp.Expr) -> sp.Expr:
-    """part/lead, where lead/lead is the integer 1."""
-    terms = [term.as_coeff_Mul() for term in sp.Add.make_args(part)]
-    return sp.Add(*((sp.sign(c) if abs(c) == lead else c / lead) * rest for c, rest in terms))
+    return lead * g.func(*(divide_sum(part, lead) for part in parts))
 
 
 def _coefficients(part: sp.Expr) -> list[sp.Expr]:
