@@ -195,9 +195,8 @@ class Objective:
     def _functions(self, problems: Problem) -> "tuple[Rows, Rows]":
         """The rows of live cells and their slopes, as functions of the constants."""
         live = np.flatnonzero(np.asarray(problems.graph.live).ravel())
-        return partial(self._evaluate_live, self._rows, live, problems), partial(
-            self._evaluate_live, self._slopes, live, problems
-        )
+        rows, slopes = (partial(self._evaluate_live, each, live, problems) for each in (self._rows, self._slopes))
+        return rows, slopes
 
     def _evaluate_live(
         self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants

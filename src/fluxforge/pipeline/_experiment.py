@@ -72,13 +72,9 @@ def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path
 
 def certify_flux(discovered: Discovered, spec: recipe.Recipe, tell: Progress) -> CertifiedFormula:
     """Verify forward Euler with the flux that was found, if there is one."""
-    seconds = dict(discovered.seconds)
+    seconds, flux, experiment = dict(discovered.seconds), discovered.flux, discovered.trained.data.experiment
     with add_seconds(seconds, "certify"):
-        scheme = (
-            None
-            if discovered.flux is None
-            else make_scheme(discovered.flux, discovered.trained.data.experiment, spec.name)
-        )
+        scheme = None if flux is None else make_scheme(flux, experiment, spec.name)
         certificate = None if scheme is None else verify_scheme(scheme, tell)
     return CertifiedFormula(discovered, scheme, certificate, seconds)
 
