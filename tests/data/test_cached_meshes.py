@@ -126,35 +126,35 @@ def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
+def arguments(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
     """The arguments of all meshes that `meshes` asks for; none is generated."""
     plans: list[dict[str, str | int]] = []
     monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: plans.extend(plan) or [])
     return plans
 
 
-def test_kinds_take_turns_and_sizes_fill_their_range(asked: list[dict[str, str | int]]) -> None:
+def test_kinds_take_turns_and_sizes_fill_their_range(arguments: list[dict[str, str | int]]) -> None:
     meshes(recipe.Meshes(meshes=200, cells=(30, 40), engine="builtin"), seed=7)
-    assert [each["kind"] for each in asked] == ["regular", "irregular"] * 100
-    assert {each["cells"] for each in asked} == set(range(30, 41))
-    assert len({each["seed"] for each in asked}) == 200
-    assert {each["engine"] for each in asked} == {"builtin"}
+    assert [each["kind"] for each in arguments] == ["regular", "irregular"] * 100
+    assert {each["cells"] for each in arguments} == set(range(30, 41))
+    assert len({each["seed"] for each in arguments}) == 200
+    assert {each["engine"] for each in arguments} == {"builtin"}
 
 
-def test_the_seed_of_a_recipe_decides_its_meshes(asked: list[dict[str, str | int]]) -> None:
+def test_the_seed_of_a_recipe_decides_its_meshes(arguments: list[dict[str, str | int]]) -> None:
     for seed in (1, 1, 2):
         meshes(recipe.Meshes(meshes=3, engine="builtin"), seed=seed)
-    assert asked[:3] == asked[3:6]
-    assert [each["seed"] for each in asked[:3]] != [each["seed"] for each in asked[6:]]
+    assert arguments[:3] == arguments[3:6]
+    assert [each["seed"] for each in arguments[:3]] != [each["seed"] for each in arguments[6:]]
 
 
 @pytest.mark.parametrize(("problem", "engine"), [(None, "gmsh"), ("no library", "builtin")])
 def test_the_engine_is_settled_before_the_cache_is_asked(
-    asked: list[dict[str, str | int]], monkeypatch: pytest.MonkeyPatch, problem: str | None, engine: str
+    arguments: list[dict[str, str | int]], monkeypatch: pytest.MonkeyPatch, problem: str | None, engine: str
 ) -> None:
     monkeypatch.setattr(_meshes, "gmsh_problem", lambda: problem)
     meshes(recipe.Meshes(meshes=2), seed=0)
-    assert {each["engine"] for each in asked} == {engine}
+    assert {each["engine"] for each in arguments} == {engine}
 
 
 def test_mesh_files_are_read_as_they_are(tmp_path: Path) -> None:
