@@ -91,10 +91,10 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
 def test_a_damaged_file_is_made_again_and_mended(cache: Path) -> None:
     first = generate_meshes(PLAN)
     file = only_file(cache)
-    content = file.read_bytes()
-    file.write_bytes(content[:-1])
+    file.write_bytes(file.read_bytes()[:-1])
+    assert _meshes._load(file) is None
     assert same(generate_meshes(PLAN), first)
-    assert file.read_bytes() == content
+    assert same(_meshes._load(file) or [], first)
 
 
 def test_a_cache_that_cannot_be_written_costs_time_not_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
