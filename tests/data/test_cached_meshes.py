@@ -1,4 +1,4 @@
-"""Meshes are made once: the cache gives the same ones back, whole, or they are made again."""
+"""The cache of meshes: it gives back what was generated, whole, or meshes are generated again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from safetensors import SafetensorError
 
 from fluxforge import recipe
-from fluxforge.data import _meshes, generate_meshes, meshes
+from fluxforge.data import _meshes, cache_folder, generate_meshes, meshes
 from fluxforge.mesh import Mesh, squares, write
 
 PLAN: list[dict[str, str | int]] = [
@@ -22,20 +22,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return tmp_path / "deep" / "cache"
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Mesh]:
-    """The meshes that are made while a test runs, not read."""
-    found: list[Mesh] = []
-    original = _meshes.generate
-
-    def generate(**arguments: object) -> Mesh:
-        found.append(original(**arguments))  # type: ignore[arg-type]
-        return found[-1]
-
-    monkeypatch.setattr(_meshes, "generate", generate)
-    return found
-
-
 def same(one: list[Mesh], other: list[Mesh]) -> bool:
     def parts(mesh: Mesh) -> list[object]:
         arrays = [mesh.points, mesh.cells, *mesh.boundary.values()]
@@ -45,17 +31,20 @@ def same(one: list[Mesh], other: list[Mesh]) -> bool:
 
 
 def only_file(folder: Path) -> Path:
-    (found,) = folder.iterdir()
-    return found
+    (file,) = folder.iterdir()
+    return file
 
 
-def test_a_second_call_reads_what_the_first_one_wrote(cache: Path, made: list[Mesh]) -> None:
+def test_a_second_call_reads_what_the_first_one_wrote(cache: Path) -> None:
+    """Meshes are read from the file and not generated: with the file of another plan in its place, they are those."""
     first = generate_meshes(PLAN)
-    assert len(made) == 2
-    second = generate_meshes(PLAN)
-    assert len(made) == 2
-    assert same(first, second)
-    assert only_file(cache).name.startswith("meshes-")
+    file = only_file(cache)
+    assert file.name.startswith("meshes-")
+    assert same(generate_meshes(PLAN), first)
+    other = generate_meshes(PLAN[:1])
+    (its_file,) = set(cache.iterdir()) - {file}
+    its_file.replace(file)
+    assert same(generate_meshes(PLAN), other)
 
 
 def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +56,7 @@ def test_notes_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert generate_meshes(PLAN[:1])[0].origin == "ünamed"
 
 
-def test_other_words_are_other_meshes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_meshes, "generate", lambda **_: squares(1))
+def test_other_words_are_other_meshes(cache: Path) -> None:
     plans = [PLAN, PLAN[:1], PLAN[::-1]]
     plans += [[{**PLAN[0], name: other}] for name, other in (("seed", 3), ("cells", 13), ("kind", "irregular"))]
     for plan in plans:
@@ -94,36 +82,30 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
     content = file.read_bytes()
     for spoilt in damaged(content):
         file.write_bytes(spoilt)
-        found = _meshes._load(file)
-        assert found is None or same(found, first), "a damaged file was taken for a whole one"
+        loaded = _meshes._load(file)
+        assert loaded is None or same(loaded, first), "a damaged file was taken for a whole one"
     file.write_bytes(content)
     assert same(_meshes._load(file) or [], first)
 
 
-def test_a_damaged_file_is_made_again_and_mended(cache: Path, made: list[Mesh]) -> None:
+def test_a_damaged_file_is_made_again_and_mended(cache: Path) -> None:
     first = generate_meshes(PLAN)
     file = only_file(cache)
     file.write_bytes(file.read_bytes()[:-1])
+    assert _meshes._load(file) is None
     assert same(generate_meshes(PLAN), first)
-    assert len(made) == 4
-    assert same(generate_meshes(PLAN), first)
-    assert len(made) == 4
+    assert same(_meshes._load(file) or [], first)
 
 
-def test_a_cache_that_cannot_be_written_costs_time_not_results(
-    tmp_path: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_costs_time_not_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "file"))
     assert same(generate_meshes(PLAN), generate_meshes(PLAN))
-    assert len(made) == 4
     assert (tmp_path / "file").read_text() == "in the way"
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("I/O error")])
-def test_a_full_disk_costs_time_not_results(
-    cache: Path, made: list[Mesh], monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_full_disk_costs_time_not_results(cache: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def full(*_: object, **__: object) -> None:
         raise error
 
@@ -134,48 +116,48 @@ def test_a_full_disk_costs_time_not_results(
 
 def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FLUXFORGE_CACHE", "/somewhere")
-    assert _meshes.cache_folder() == Path("/somewhere")
+    assert cache_folder() == Path("/somewhere")
     monkeypatch.setenv("FLUXFORGE_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert _meshes.cache_folder() == tmp_path / "fluxforge"
+    assert cache_folder() == tmp_path / "fluxforge"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert _meshes.cache_folder() == tmp_path / ".cache" / "fluxforge"
+    assert cache_folder() == tmp_path / ".cache" / "fluxforge"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
-    """What `cached` is asked for."""
-    found: list[dict[str, str | int]] = []
-    monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: found.extend(plan) or [])
-    return found
+def arguments(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str | int]]:
+    """The arguments of all meshes that `meshes` asks for; none is generated."""
+    plans: list[dict[str, str | int]] = []
+    monkeypatch.setattr(_meshes, "generate_meshes", lambda plan: plans.extend(plan) or [])
+    return plans
 
 
-def test_kinds_take_turns_and_sizes_fill_their_range(asked: list[dict[str, str | int]]) -> None:
+def test_kinds_take_turns_and_sizes_fill_their_range(arguments: list[dict[str, str | int]]) -> None:
     meshes(recipe.Meshes(meshes=200, cells=(30, 40), engine="builtin"), seed=7)
-    assert [each["kind"] for each in asked] == ["regular", "irregular"] * 100
-    assert {each["cells"] for each in asked} == set(range(30, 41))
-    assert len({each["seed"] for each in asked}) == 200
-    assert {each["engine"] for each in asked} == {"builtin"}
+    assert [each["kind"] for each in arguments] == ["regular", "irregular"] * 100
+    assert {each["cells"] for each in arguments} == set(range(30, 41))
+    assert len({each["seed"] for each in arguments}) == 200
+    assert {each["engine"] for each in arguments} == {"builtin"}
 
 
-def test_the_seed_of_a_recipe_decides_its_meshes(asked: list[dict[str, str | int]]) -> None:
+def test_the_seed_of_a_recipe_decides_its_meshes(arguments: list[dict[str, str | int]]) -> None:
     for seed in (1, 1, 2):
         meshes(recipe.Meshes(meshes=3, engine="builtin"), seed=seed)
-    assert asked[:3] == asked[3:6]
-    assert [each["seed"] for each in asked[:3]] != [each["seed"] for each in asked[6:]]
+    assert arguments[:3] == arguments[3:6]
+    assert [each["seed"] for each in arguments[:3]] != [each["seed"] for each in arguments[6:]]
 
 
 @pytest.mark.parametrize(("problem", "engine"), [(None, "gmsh"), ("no library", "builtin")])
 def test_the_engine_is_settled_before_the_cache_is_asked(
-    asked: list[dict[str, str | int]], monkeypatch: pytest.MonkeyPatch, problem: str | None, engine: str
+    arguments: list[dict[str, str | int]], monkeypatch: pytest.MonkeyPatch, problem: str | None, engine: str
 ) -> None:
     monkeypatch.setattr(_meshes, "gmsh_problem", lambda: problem)
     meshes(recipe.Meshes(meshes=2), seed=0)
-    assert {each["engine"] for each in asked} == {engine}
+    assert {each["engine"] for each in arguments} == {engine}
 
 
 def test_mesh_files_are_read_as_they_are(tmp_path: Path) -> None:
     write(squares(3), tmp_path / "a.msh")
-    (found,) = meshes(recipe.Meshes(files=(str(tmp_path / "a.msh"),)), seed=0)
-    assert len(found.cells) == 9
+    (read,) = meshes(recipe.Meshes(files=(str(tmp_path / "a.msh"),)), seed=0)
+    assert len(read.cells) == 9

@@ -45,13 +45,14 @@ def fields(key: jax.Array) -> tuple[jax.Array, jax.Array]:
 @few(10)
 @given(seed=st.integers(0, 2**31 - 1))
 def test_fields_of_every_kind_stay_within_minus_one_and_one(seed: int) -> None:
-    found, smooth = map(np.asarray, fields(jax.random.key(seed)))
-    assert np.abs(found).max() <= 1.0
-    by_name = dict(zip(recipe.FIELDS, found, strict=True))
+    fields_by_kind, smooth = map(np.asarray, fields(jax.random.key(seed)))
+    assert np.abs(fields_by_kind).max() <= 1.0
+    by_name = dict(zip(recipe.FIELDS, fields_by_kind, strict=True))
     assert by_name["smooth"] == pytest.approx(smooth, abs=1e-13)
     assert by_name["noise"].std() == pytest.approx(1 / np.sqrt(3), abs=0.03)
     share = [
-        np.linalg.lstsq(np.stack(parts, axis=1), mixed, rcond=None)[0] for *parts, mixed in zip(*found, strict=True)
+        np.linalg.lstsq(np.stack(parts, axis=1), mixed, rcond=None)[0]
+        for *parts, mixed in zip(*fields_by_kind, strict=True)
     ]
     assert np.asarray(share).sum(axis=1) == pytest.approx(np.ones(KEYS), abs=1e-9)
     assert np.ptp(np.asarray(share)[:, 0]) > 0.5
@@ -63,12 +64,12 @@ def test_a_smooth_field_is_a_smooth_function_of_the_place() -> None:
     step = 1e-5
     pairs = jnp.concatenate([near, near + jnp.array([[step, 0.0]]), near + jnp.array([[0.0, step]])])
     of_key = jax.jit(lambda key: smooth_field(key, pairs))
-    found = np.stack([np.asarray(of_key(jax.random.key(seed))) for seed in range(20)]).reshape(20, 3, 100)
-    slope = np.hypot(found[:, 1] - found[:, 0], found[:, 2] - found[:, 0]) / step
+    samples = np.stack([np.asarray(of_key(jax.random.key(seed))) for seed in range(20)]).reshape(20, 3, 100)
+    slope = np.hypot(samples[:, 1] - samples[:, 0], samples[:, 2] - samples[:, 0]) / step
     assert slope.max() <= 6 * np.pi * np.sqrt(2)
     assert slope.max() > 4.0
-    assert np.abs(np.corrcoef(found[:, 0])[~np.eye(20, dtype=bool)]).max() < 0.95
-    assert np.abs(found).max() > 0.6
+    assert np.abs(np.corrcoef(samples[:, 0])[~np.eye(20, dtype=bool)]).max() < 0.95
+    assert np.abs(samples).max() > 0.6
 
 
 def test_a_fixed_source_draws_from_its_set_with_replacement() -> None:
@@ -206,14 +207,14 @@ def test_insulated_walls_stay_insulated() -> None:
     scale = np.asarray(insulated.graph.shown["dirichlet"].scale)
     problems = jax.tree.map(np.asarray, drawn(EnsembleSource(insulated, SPEC, heat(ALPHA)), jax.random.key(0)))
     first = int(np.flatnonzero(which(problems) == 0)[0])
-    found = jax.tree.map(lambda leaf: leaf[first], problems.graph.shown["dirichlet"])
+    ghosts_shown = jax.tree.map(lambda leaf: leaf[first], problems.graph.shown["dirichlet"])
     graph, _ = unit_volume(dual(MESHES[0], {"left": Neumann(), "right": Neumann(0.5)}))
-    ghosts = found.constant[50 : 50 + graph.ghosts]
+    ghosts = ghosts_shown.constant[50 : 50 + graph.ghosts]
     slopes = graph.value * graph.delta[graph.interior :]
     assert graph.neumann.sum() == 10
     assert ghosts[graph.neumann] == pytest.approx(slopes[graph.neumann], rel=1e-14)
     assert np.all(ghosts[~graph.neumann] != 0.0)
-    assert np.array_equal(found.scale, scale[0])
+    assert np.array_equal(ghosts_shown.scale, scale[0])
     fo = problems.dt / np.array(longest())[which(problems)]
     assert 0.1 <= fo.min() < 0.2
     assert 0.7 < fo.max() <= 0.8
@@ -225,8 +226,8 @@ def test_a_recipe_of_meshes_is_an_ensemble_with_the_hops_a_network_needs(
     monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path))
     data = recipe.Meshes(meshes=2, cells=(8, 12), engine="builtin")
     spec = recipe.Recipe(name="a", data=data, diffusivity=0.5, training=recipe.Training(precision="float32"))
-    found = source(spec, {Hop.EDGE, Hop.PATH})
-    assert isinstance(found, EnsembleSource)
-    assert set(found.ensemble.graph.hops) == {"edge", "path"}
-    assert found.ensemble.x.dtype == jnp.float32
-    assert (found.spec, found.model) == (data, heat(0.5))
+    ensemble_source = source(spec, {Hop.EDGE, Hop.PATH})
+    assert isinstance(ensemble_source, EnsembleSource)
+    assert set(ensemble_source.ensemble.graph.hops) == {"edge", "path"}
+    assert ensemble_source.ensemble.x.dtype == jnp.float32
+    assert (ensemble_source.spec, ensemble_source.model) == (data, heat(0.5))

@@ -44,13 +44,13 @@ def by_hand(p: Problem, reaction: Any) -> np.ndarray:
     p = jax.tree.map(np.asarray, p)
     edge, wall = p.graph.hops["edge"], p.graph.shown["dirichlet"]
     shown = wall.scale * p.T[wall.cell] + wall.constant
-    found = p.T.copy()
+    answer = p.T.copy()
     for P, u in enumerate(p.T):
         slots = np.flatnonzero(edge.mask[P])
         A, delta = (edge.geometry[name][P, slots] for name in ("A", "delta"))
         received = p.parameters["D"] * (A / delta * (shown[edge.ends["N"][P, slots]] - u)).sum()
-        found[P] += p.dt * (received / p.graph.V[P] + reaction(u) + p.S[P])
-    return found
+        answer[P] += p.dt * (received / p.graph.V[P] + reaction(u) + p.S[P])
+    return answer
 
 
 @pytest.mark.parametrize(("text", "power"), [(FISHER, 1), (CUBIC, 2)])

@@ -14,7 +14,7 @@ from fluxforge.graph import pad_graph
 from fluxforge.scheme.reference import BUILT_IN
 from strategies import few, whole_step
 
-# As far astray as a recipe allows.
+# The largest displacements that a recipe allows.
 WILD = recipe.Pairs(stretch=0.35, size=(0.5, 3.0), time_step=(0.02, 0.4), common=0.25, presence=0.5)
 COUNT = 64
 ALPHA = 1.7
@@ -123,6 +123,6 @@ def test_without_faces_a_pair_has_one_slot_and_no_ghost() -> None:
 
 def test_a_recipe_of_pairs_draws_them_anew() -> None:
     spec = recipe.Recipe(name="a", data=WILD, diffusivity=2.5, training=recipe.Training(precision="float64"))
-    found = source(spec)
-    assert isinstance(found, PairSource)
-    assert (found.spec, found.model, found.dtype) == (WILD, heat(2.5), "float64")
+    pairs = source(spec)
+    assert isinstance(pairs, PairSource)
+    assert (pairs.spec, pairs.model, pairs.dtype) == (WILD, heat(2.5), "float64")

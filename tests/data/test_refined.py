@@ -58,10 +58,10 @@ def test_only_triangles_are_divided() -> None:
 
 def test_a_refined_answer_is_the_exponential_of_the_corrected_operator() -> None:
     spec = recipe.override(recipe.load("carry"), CHANGES)
-    found = source(spec)
+    refined = source(spec)
     mesh = meshes(spec.data, spec.seed)[0]  # type: ignore[arg-type]
     fine = divide(mesh, 1)
-    p = found.problems
+    p = refined.problems
     cells, fine_cells = len(mesh.cells), 4 * len(mesh.cells)
     padded = p.graph.V.shape[1]
     held = np.asarray(p.graph.shown["dirichlet"].constant[0])[padded:][fine.wall]

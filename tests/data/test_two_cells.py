@@ -45,10 +45,12 @@ def test_the_geometry_is_that_of_equilateral_triangles_of_side_two() -> None:
 
 def test_the_geometry_is_that_of_the_mesh_of_two_cells() -> None:
     wanted = pad_graph(dual(mesh.two_cells())).hops["edge"]
-    found = one(drawn(FACES), 0).graph
-    assert np.asarray(pad_graph(dual(mesh.two_cells())).V) == pytest.approx(np.asarray(found.V), rel=1e-15)
+    drawn_graph = one(drawn(FACES), 0).graph
+    assert np.asarray(pad_graph(dual(mesh.two_cells())).V) == pytest.approx(np.asarray(drawn_graph.V), rel=1e-15)
     for name in ("A", "delta", "V_P", "V_N", "chi"):
-        assert np.asarray(wanted.geometry[name]) == pytest.approx(found.hops["edge"].geometry[name], rel=1e-14), name
+        assert np.asarray(wanted.geometry[name]) == pytest.approx(drawn_graph.hops["edge"].geometry[name], rel=1e-14), (
+            name
+        )
 
 
 def test_every_array_is_that_of_the_dual_graph_of_the_same_corners() -> None:
@@ -83,8 +85,8 @@ def test_the_answer_is_a_step_of_the_first_order_scheme_on_that_mesh(k: int) -> 
 
 def test_the_corner_cases_come_last_exactly_and_their_negatives_after_them() -> None:
     problems = drawn(NONE)
-    found = np.concatenate([problems.T, problems.S], axis=1)[200:].tolist()
-    assert found == [*map(list, CORNER_CASES), *([-v for v in case] for case in CORNER_CASES[1:])]
+    cases = np.concatenate([problems.T, problems.S], axis=1)[200:].tolist()
+    assert cases == [*map(list, CORNER_CASES), *([-v for v in case] for case in CORNER_CASES[1:])]
     assert len(drawn(FACES).T) == 205
     assert not drawn(FACES).graph.hops["edge"].mask[200:, :, 1:].any()
     exchange = 1.3 * 0.1 * 2 / (2 / ROOT) / ROOT
@@ -141,9 +143,9 @@ def of_recipe(precision: str, dtype: str | None, x64: bool) -> Problem:
     training = recipe.Training(precision=precision)  # type: ignore[arg-type]
     spec = recipe.Recipe(name="a", data=FACES, diffusivity=1.3, training=training)
     with jax.enable_x64(x64):
-        found = source(spec, dtype=dtype)  # type: ignore[arg-type]
-        assert isinstance(found, FixedSource)
-        return jax.tree.map(np.asarray, found.problems)
+        fixed = source(spec, dtype=dtype)  # type: ignore[arg-type]
+        assert isinstance(fixed, FixedSource)
+        return jax.tree.map(np.asarray, fixed.problems)
 
 
 def test_a_recipes_graphs_depend_neither_on_precision_nor_on_jaxs_mode() -> None:

@@ -37,9 +37,9 @@ def test_the_rate_is_that_of_the_mesh_with_the_parameters_drawn(name: str) -> No
     graph = unit_volume(dual(MESH))[0]
     M = operator(find("euler", equation), graph, dt=1.0, parameters=values).M
     zero = jnp.zeros_like(posed.T)
-    found = np.asarray(posed.rate(posed.T) - posed.rate(zero))
+    rate = np.asarray(posed.rate(posed.T) - posed.rate(zero))
     # Round-off of sums of three fluxes.
-    assert np.abs(found - (M @ np.asarray(posed.T) - np.asarray(posed.T))).max() < 1e-12 * np.abs(found).max() + 1e-13
+    assert np.abs(rate - (M @ np.asarray(posed.T) - np.asarray(posed.T))).max() < 1e-12 * np.abs(rate).max() + 1e-13
 
 
 def test_without_jumps_and_sizes_problems_are_as_before() -> None:

@@ -60,7 +60,7 @@ def is_update(kind: str) -> Callable[[sp.Expr], bool]:
 
 def has_terms(expr: sp.Expr, terms: list[sp.Expr]) -> bool:
     """Whether the formula, multiplied out, is a sum of multiples of these terms, all of them."""
-    found = {
+    places = {
         next((k for k, m in enumerate(terms) if (t / m).is_number), None) for t in sp.Add.make_args(sp.expand(expr))
     }
-    return found == set(range(len(terms)))
+    return places == set(range(len(terms)))

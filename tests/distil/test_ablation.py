@@ -1,4 +1,4 @@
-"""What is found without a network: the flux of heat by both ways, another law as itself, and nothing out of budget."""
+"""Formulas without a network: the flux of heat by both methods, another law as itself, none without a budget."""
 
 import numpy as np
 import pytest
@@ -29,9 +29,9 @@ def powers(text: str) -> dict[int, float]:
 
 
 def test_both_ways_find_the_flux_of_heat() -> None:
-    found = ablate(spec())
-    search, sparse = found.found
-    assert found.reason == ""
+    ablations = ablate(spec())
+    search, sparse = ablations.found
+    assert ablations.reason == ""
     assert (search.method, sparse.method) == ("search without a network", "sparse regression")
     # The data are exact: what is left is round-off, of a refit to 1e-9 in the search.
     assert sparse.error < 1e-12
@@ -78,17 +78,17 @@ FLUX = "A/delta*(T_N - T_P)"
 
 
 def test_noise_does_not_add_terms() -> None:
-    found = fit_sparse(*(random_edges(FLUX, seed=seed, noise=0.1) for seed in (0, 1)))
-    stage = found.stage()
-    assert len(found.terms) == 2
+    sparse = fit_sparse(*(random_edges(FLUX, seed=seed, noise=0.1) for seed in (0, 1)))
+    stage = sparse.stage()
+    assert len(sparse.terms) == 2
     # 2,000 cells, 10 % noise: a coefficient is known to about 0.1/sqrt(2000) = 0.2 %; five times that.
     assert powers(to_text(stage.messages["z1"].expression)) == {1: pytest.approx(1.0, abs=0.011)}
 
 
 def test_a_law_outside_the_library_is_not_taken_for_heat() -> None:
     directional = [random_edges(f"(1 + 0.5*n_x**2)*{FLUX}", seed=seed) for seed in (0, 1)]
-    found = fit_sparse(*directional)
-    rate = evaluate_terms(directional[1], [term for _, term in found.terms]) @ [number for number, _ in found.terms]
+    sparse = fit_sparse(*directional)
+    rate = evaluate_terms(directional[1], [term for _, term in sparse.terms]) @ [number for number, _ in sparse.terms]
     off = directional[1].change - directional[1].dt * rate
     assert np.linalg.norm(off) / np.linalg.norm(directional[1].change) > 0.02
 

@@ -33,7 +33,7 @@ WRITTEN = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
 
 @final
 class Scripted(AbstractBackend):
-    """Hands out what it was given, a list per restart."""
+    """An engine that returns the given formulas, a list per restart."""
 
     def __init__(self, *finds, hint=None):
         self.finds, self.hint, self.seeds, self.ends = finds, hint, [], []

@@ -1,4 +1,4 @@
-"""Formulas of a network's parts put together: the gauge goes, what is not linear is refused."""
+"""Formulas of a network's parts composed: the gauge cancels, and updates that are not linear in a sum are refused."""
 
 from pathlib import Path
 
@@ -115,9 +115,9 @@ def test_a_message_that_is_no_flux_gets_no_alpha(message: sp.Expr) -> None:
     """Its number is the same at every diffusivity: a factor α/α_trained would be right at the trained one alone."""
     stages = compose(ONE, {"z1": message, "T_new": 2.0 * z + V * S})
     (stage,) = to_canonical(stages, heat(0.4))
-    found = stage.messages["z1"].expression
-    assert not found.has(alpha)
-    assert sp.expand(found - 2.0 * message) == 0
+    expression = stage.messages["z1"].expression
+    assert not expression.has(alpha)
+    assert sp.expand(expression - 2.0 * message) == 0
 
 
 def test_a_message_with_an_alpha_of_its_own_gets_no_second_one() -> None:

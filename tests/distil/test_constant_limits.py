@@ -61,7 +61,7 @@ def problems(fourier: float) -> Problem:
 
 
 @cache
-def found(layers: int, longest: float = 0.5, **residual: str | float) -> Limit:
+def fit_limit(layers: int, longest: float = 0.5, **residual: str | float) -> Limit:
     """From constants that are all wrong."""
     start = {f"{letter}{k}": 0.9 / (layers - k + 1) for k in range(1, layers + 1) for letter in "ac"}
     loss = recipe.Loss(residual=recipe.Residual(**residual))  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def found(layers: int, longest: float = 0.5, **residual: str | float) -> Limit:
 @pytest.mark.parametrize(("theta", "first", "norm"), [(0.5, 0.5, "l1"), (1.0, 1.0, "l1")])
 def test_two_layers_tend_to_the_midpoint_rule_or_to_a_neumann_series(theta: float, first: float, norm: str) -> None:
     """θ = ½ gives c₁ = a₁ = ½; θ = 1, as printed, gives 1: the series of backward Euler."""
-    limit = found(2, theta=theta, norm=norm)
+    limit = fit_limit(2, theta=theta, norm=norm)
     wanted = {"a1": first, "c1": first, "a2": 1.0, "c2": 1.0}
     # A cubic through Fo = 1/32 … 1/256 leaves terms of (θ Fo)⁴, Fo = 1/32: 1e-6 times a factor of a few.
     assert limit.fitted.values == pytest.approx(wanted, abs=1e-5)
@@ -87,7 +87,7 @@ def test_theta_and_the_step_enter_as_their_product_to_the_last_digits() -> None:
 
     Two fits that share no evaluation have to agree within their stated errors, which are those of round-off.
     """
-    half, one = found(2, theta=0.5, norm="l1"), found(2, theta=1.0, norm="l1")
+    half, one = fit_limit(2, theta=0.5, norm="l1"), fit_limit(2, theta=1.0, norm="l1")
     for k in range(7):
         for name, factor in {"a1": 2.0, "c1": 2.0, "a2": 1.0, "c2": 1.0}.items():
             allowed = 10.0 * (factor * half.errors[k][name] + one.errors[k + 1][name])
@@ -98,7 +98,7 @@ def test_theta_and_the_step_enter_as_their_product_to_the_last_digits() -> None:
 def test_a_kink_between_two_steps_is_part_of_the_uncertainty() -> None:
     """Of absolute values the best constants are smooth only as long as the same rows vanish."""
     for norm in ("l1", "l2"):
-        limit = found(4, longest=1.0, kind="hermite", norm=norm).fitted
+        limit = fit_limit(4, longest=1.0, kind="hermite", norm=norm).fitted
         for name, wanted in {"a1": 1 / 4, "c1": 1 / 4, "a2": 1 / 3, "c2": 1 / 3, "a3": 1 / 2, "c4": 1.0}.items():
             assert abs(limit.values[name] - wanted) <= limit.uncertainty[name] < 1e-2
 
@@ -131,7 +131,7 @@ def test_of_constants_that_do_the_same_one_is_fitted(norm: str) -> None:
 
 def test_at_the_longest_step_the_best_constants_are_others() -> None:
     """The paper's ½ is what θ = 1 gives near the Fourier limit, not what it tends to."""
-    printed, trapezoid = found(2, theta=1.0, norm="l1"), found(2, theta=0.5, norm="l1")
+    printed, trapezoid = fit_limit(2, theta=1.0, norm="l1"), fit_limit(2, theta=0.5, norm="l1")
     c = [row["c1"] for row in printed.values]
     assert c[0] < 0.75
     assert np.all(np.diff(c) > 0)
@@ -152,7 +152,7 @@ def test_four_layers_tend_to_rk4_or_to_the_series_of_crank_nicolson(kind: str, w
     The first layer counts in the residual as Fo⁴ at the shortest step: its constants are the least sure. Measured with
     steps up to Fo = 1: within 2e-6 (hermite) and 4e-5 (theta) there, within 1e-6 in the later layers.
     """
-    limit = found(4, longest=1.0, kind=kind, norm="l2")
+    limit = fit_limit(4, longest=1.0, kind=kind, norm="l2")
     for letter in "ac":
         values = [limit.fitted.values[f"{letter}{k}"] for k in (1, 2, 3, 4)]
         assert values[0] == pytest.approx(wanted[0], abs=1e-4)
@@ -161,7 +161,7 @@ def test_four_layers_tend_to_rk4_or_to_the_series_of_crank_nicolson(kind: str, w
 
 
 def test_rounding_is_told_with_its_loss_at_the_shortest_step() -> None:
-    limit = found(2, theta=0.5, norm="l1")
+    limit = fit_limit(2, theta=0.5, norm="l1")
     # In the limit the rational is the better formula for short steps too, but for the step that is left.
     assert limit.fitted.rational_loss == pytest.approx(limit.fitted.loss, rel=0.01)
     assert limit.fitted.loss >= limit.losses[-1]

@@ -42,14 +42,14 @@ def residual(theta: float, norm: str) -> recipe.Loss:
 def drawn() -> Problem:
     spec = recipe.Pairs(time_step=(0.1, 0.1))
     draw = jax.jit(jax.vmap(lambda key: random_pair(spec, key, dtype="float64")))
-    found: Problem = draw(jax.random.split(jax.random.key(0), 300))
-    return found
+    problems: Problem = draw(jax.random.split(jax.random.key(0), 300))
+    return problems
 
 
 def pairs(which: int = 0) -> Problem:
     """One of three sets of random pairs with faces and sources, one step for all."""
-    found: Problem = jax.tree.map(lambda leaf: leaf[100 * which : 100 * (which + 1)], drawn())
-    return found
+    problems: Problem = jax.tree.map(lambda leaf: leaf[100 * which : 100 * (which + 1)], drawn())
+    return problems
 
 
 @cache
@@ -99,48 +99,48 @@ def test_on_two_insulated_cells_the_minimiser_is_known(theta: float, norm: str) 
     own = two_cells(spec, jax.random.key(1), model=heat(ALPHA))
     own = eqx.tree_at(lambda p: p.S, own, jnp.zeros_like(own.S))
     best = Objective.of_loss(FLUX_ONLY, residual(theta, norm)).fit(own)
-    (found,), loss = best.values, best.loss
-    assert found == pytest.approx(ALPHA / (1.0 + 2.0 * theta * ALPHA * step), rel=1e-7)
+    (minimum,), loss = best.values, best.loss
+    assert minimum == pytest.approx(ALPHA / (1.0 + 2.0 * theta * ALPHA * step), rel=1e-7)
     assert loss < 1e-7
 
 
 def test_least_squares_are_those_of_numpy() -> None:
     """The residual is affine in the constants, so the minimum is a linear problem."""
     best = objective(SQUARES).fit(pairs())
-    found, loss = best.values, best.loss
+    minimum, loss = best.values, best.loss
 
     def rows(c: list[float]) -> np.ndarray:
         return np.asarray(objective(SQUARES)._rows(np.array(c), pairs()))
 
     r = rows([0.0, 0.0])
     J = np.stack([rows([1.0, 0.0]) - r, rows([0.0, 1.0]) - r], axis=1)
-    np.testing.assert_allclose(found, np.linalg.lstsq(J, -r, rcond=None)[0], rtol=1e-9)
-    assert loss == pytest.approx(np.sum((r + J @ found) ** 2), rel=1e-12)
-    assert objective(SQUARES)(found, pairs()) == loss
+    np.testing.assert_allclose(minimum, np.linalg.lstsq(J, -r, rcond=None)[0], rtol=1e-9)
+    assert loss == pytest.approx(np.sum((r + J @ minimum) ** 2), rel=1e-12)
+    assert objective(SQUARES)(minimum, pairs()) == loss
 
 
 def test_the_least_absolute_residual_is_that_of_a_scan() -> None:
     sizes = objective(SIZES, source=False)
     best = sizes.fit(pairs())
-    (found,), loss = best.values, best.loss
-    fine = np.linspace(found - 0.3, found + 0.3, 601) + 5e-4
+    (minimum,), loss = best.values, best.loss
+    fine = np.linspace(minimum - 0.3, minimum + 0.3, 601) + 5e-4
     values = np.array([sizes(np.array([c]), pairs()) for c in fine])
-    assert abs(found - fine[values.argmin()]) <= 2e-3
+    assert abs(minimum - fine[values.argmin()]) <= 2e-3
     assert loss <= values.min() * (1 + 1e-5)
     # Which is not where the squares are least.
     (other,) = objective(SQUARES, source=False).fit(pairs()).values
-    assert abs(other - found) > 5e-3
+    assert abs(other - minimum) > 5e-3
     assert sizes(np.array([other]), pairs()) > loss
 
 
 def test_two_constants_of_least_absolute_residual_leave_nothing_to_gain() -> None:
     best = objective(SIZES).fit(pairs())
-    found, loss = best.values, best.loss
-    around = [found + 3e-3 * np.array([np.cos(t), np.sin(t)]) for t in np.linspace(0.0, 2 * np.pi, 16)]
+    minimum, loss = best.values, best.loss
+    around = [minimum + 3e-3 * np.array([np.cos(t), np.sin(t)]) for t in np.linspace(0.0, 2 * np.pi, 16)]
     assert min(objective(SIZES)(c, pairs()) for c in around) > loss
     again = objective(SIZES).fit(pairs(), start=np.array([2.0, -1.0]))
     # The same vertex, whose digits are those of a two by two system.
-    np.testing.assert_allclose(again.values, found, rtol=1e-12)
+    np.testing.assert_allclose(again.values, minimum, rtol=1e-12)
     assert again.loss == pytest.approx(loss, rel=1e-12)
 
 
@@ -228,8 +228,8 @@ def test_a_formula_without_constants_is_judged_as_it_is() -> None:
 
 def test_padding_does_not_matter() -> None:
     """A mesh among larger ones, its padding full of noise, has the loss it has alone."""
-    made = meshes(recipe.Meshes(meshes=3, cells=(12, 30), engine="builtin"), 0)
-    together = unseen_problems(ensemble(made), 0, fourier=0.4, field="noise")
+    generated = meshes(recipe.Meshes(meshes=3, cells=(12, 30), engine="builtin"), 0)
+    together = unseen_problems(ensemble(generated), 0, fourier=0.4, field="noise")
     live = together.graph.live
     assert not bool(live.all())
     dirty = Problem(

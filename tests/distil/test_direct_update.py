@@ -34,8 +34,8 @@ def test_all_of_the_first_order_update_is_found() -> None:
     with jax.enable_x64(True):
         sets = [source(spec, dtype="float64").batch(jax.random.key(2), 512)]
         # The network's own loss is about 4e-3.
-        found = choose(network, sampled, fronts, spec=spec, samples=sets, network_loss=1e-2, threshold=0.1)
-    (stage,) = found.free.fill_constants(found.fitted.chosen)
+        choice = choose(network, sampled, fronts, spec=spec, samples=sets, network_loss=1e-2, threshold=0.1)
+    (stage,) = choice.free.fill_constants(choice.fitted.chosen)
     update = stage.outputs["T_new"].expression
     assert sp.simplify(update - parse("T + dt/V*z1 + dt*S", output_symbols(("z1",), ()))) == 0
-    assert found.fitted.loss < 1e-12
+    assert choice.fitted.loss < 1e-12

@@ -111,10 +111,10 @@ def test_the_hall_of_fame_becomes_a_front_in_the_tables_own_names(fake):
 
 
 def test_texts_that_our_parser_refuses_are_left_out(fake):
-    found = PySR().explore(TABLE, Search(), seed=0, end=math.inf).formulas
-    assert len(found) == len(HALL_OF_FAME) - 2
-    assert found[1] == -0.31 * T_N
-    assert found[3] == -0.3012 * A / delta * (T_N - T_P)
+    formulas = PySR().explore(TABLE, Search(), seed=0, end=math.inf).formulas
+    assert len(formulas) == len(HALL_OF_FAME) - 2
+    assert formulas[1] == -0.31 * T_N
+    assert formulas[3] == -0.3012 * A / delta * (T_N - T_P)
 
 
 def test_the_search_is_deterministic_serial_silent_and_bounded(fake, monkeypatch):

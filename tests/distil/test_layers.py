@@ -63,9 +63,9 @@ def test_two_hops_with_the_right_constants_are_the_built_in_ones(mesh: str, boun
     around = graph(mesh, boundary)
     free = two_hop(FLUX, MIDPOINT)
     assert free.values == TWO_HOP
-    found = after(free.fill_constants(TWO_HOP), around)
-    assert gap(found, after(find("two-hop").stages, around)) < 1e-13
-    assert gap(found, after(find("midpoint").stages, around)) < 1e-13
+    stepped = after(free.fill_constants(TWO_HOP), around)
+    assert gap(stepped, after(find("two-hop").stages, around)) < 1e-13
+    assert gap(stepped, after(find("midpoint").stages, around)) < 1e-13
     for name in TWO_HOP:
         other = {**TWO_HOP, name: TWO_HOP[name] + 0.1}
         assert gap(after(free.fill_constants(other), around), after(find("two-hop").stages, around)) > 1e-6

@@ -24,16 +24,16 @@ SMALL = Search(restarts=1, population=100, evaluations=500, rows=100)
 
 
 def test_the_flux_is_at_the_knee():
-    found = choose_knee(search_front(Operon(), flux_table(), Search(restarts=1), seed=0))
-    assert is_flux(found.expression)
-    assert found.complexity == 9
-    assert float(found.expression.subs({A: 1, delta: 1, T_N: 1, T_P: 0})) == pytest.approx(-0.3, rel=0.02)
+    best = choose_knee(search_front(Operon(), flux_table(), Search(restarts=1), seed=0))
+    assert is_flux(best.expression)
+    assert best.complexity == 9
+    assert float(best.expression.subs({A: 1, delta: 1, T_N: 1, T_P: 0})) == pytest.approx(-0.3, rel=0.02)
 
 
 def test_the_update_is_at_the_knee():
-    found = choose_knee(search_front(Operon(), update_table(), Search(restarts=2), seed=0))
-    assert is_update("whole")(found.expression)
-    assert float(found.expression.subs({T: 0, S: 0, dt: 1, V: 1, z: 1})) == pytest.approx(2.0, rel=0.02)
+    best = choose_knee(search_front(Operon(), update_table(), Search(restarts=2), seed=0))
+    assert is_update("whole")(best.expression)
+    assert float(best.expression.subs({T: 0, S: 0, dt: 1, V: 1, z: 1})) == pytest.approx(2.0, rel=0.02)
 
 
 def test_the_same_seed_gives_the_same_front_whatever_the_threads(monkeypatch):
@@ -77,9 +77,9 @@ def test_trees_become_the_expressions_that_operon_evaluates(operators):
 def test_units_of_any_size_are_found():
     table = flux_table(c=-3e7, error=0.01)
     tiny = tabulate(table.names, table.X * [1e-6, 1e6, 1, 1], 2e-5 + table.y * 1e-12)
-    found = choose_knee(search_front(Operon(), tiny, Search(restarts=1), seed=0))
-    assert found.error < 0.02
-    assert is_flux(found.expression - found.expression.as_coeff_Add()[0])
+    best = choose_knee(search_front(Operon(), tiny, Search(restarts=1), seed=0))
+    assert best.error < 0.02
+    assert is_flux(best.expression - best.expression.as_coeff_Add()[0])
 
 
 def test_the_time_limit_stops_an_evolution_that_would_not_end():

@@ -25,8 +25,8 @@ HEATED: Conditions = {"left": Dirichlet(), "right": Neumann(0.7), "bottom": Neum
 
 @cache
 def problems() -> Problem:
-    made = meshes(recipe.Meshes(meshes=3, cells=(20, 36), engine="builtin"), 0)
-    around = ensemble(made, (Hop.EDGE, Hop.PATH, Hop.RING), boundary=HEATED)
+    generated = meshes(recipe.Meshes(meshes=3, cells=(20, 36), engine="builtin"), 0)
+    around = ensemble(generated, (Hop.EDGE, Hop.PATH, Hop.RING), boundary=HEATED)
     return unseen_problems(around, 0, fourier=0.5, model=heat(ALPHA), field="mixed")
 
 
@@ -52,16 +52,16 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_built_in_scheme_has_its_known_coefficients(name: str) -> None:
     temperature, source = KNOWN[name]
-    found = of(name, len(temperature))
-    np.testing.assert_allclose(found.temperature, temperature, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.source, source, rtol=0, atol=1e-9)
-    assert found.unexplained < 1e-11
+    coefficients = of(name, len(temperature))
+    np.testing.assert_allclose(coefficients.temperature, temperature, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(coefficients.source, source, rtol=0, atol=1e-9)
+    assert coefficients.unexplained < 1e-11
 
 
 def test_terms_that_a_scheme_does_not_have_are_zero() -> None:
-    found = of("euler", 2)
-    np.testing.assert_allclose(found.temperature, [1.0, 0.0], atol=1e-9)
-    np.testing.assert_allclose(found.source, [1.0, 0.0], atol=1e-9)
+    coefficients = of("euler", 2)
+    np.testing.assert_allclose(coefficients.temperature, [1.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(coefficients.source, [1.0, 0.0], atol=1e-9)
 
 
 def test_nested_constants_are_those_of_the_layers() -> None:
@@ -89,8 +89,8 @@ def test_padding_is_not_looked_at() -> None:
         after = evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
         return jnp.where(p.graph.live, after, -1e9)
 
-    found = series(step, spoilt, 2)
-    np.testing.assert_allclose([*found.temperature, *found.source], [1.0, 0.5, 1.0, 0.5], atol=1e-9)
+    coefficients = series(step, spoilt, 2)
+    np.testing.assert_allclose([*coefficients.temperature, *coefficients.source], [1.0, 0.5, 1.0, 0.5], atol=1e-9)
 
 
 @few(4)
@@ -102,10 +102,10 @@ def test_the_constants_of_a_layered_scheme_are_found_again(layers: int, data: st
         for letter, low in (("a", -1.0), ("c", 0.25))
     }
     stages = layer_stages(FLUX, values, layers).fill_constants(values)
-    found = series(
+    coefficients = series(
         lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters),
         problems(),
         layers,
     )
-    assert found.nested == pytest.approx(values, abs=1e-8)
-    assert found.unexplained < 1e-11
+    assert coefficients.nested == pytest.approx(values, abs=1e-8)
+    assert coefficients.unexplained < 1e-11

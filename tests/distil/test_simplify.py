@@ -7,9 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux, is_update, update_table, z
 
-from fluxforge.distil import complexity, measure, simplify, tabulate
-from fluxforge.distil._front import fit_constants, fit_scale, structure_key
-from fluxforge.distil._simplify import SLACK, Polisher, _as_read, collect_factors, list_forms, make_monic, shorten, tidy
+from fluxforge.distil import complexity, fit_constants, measure, simplify, tabulate
+from fluxforge.distil._front import fit_scale, structure_key
+from fluxforge.distil._simplify import (
+    SLACK,
+    Polisher,
+    _read_back,
+    collect_factors,
+    list_forms,
+    make_monic,
+    shorten,
+    tidy,
+)
 from fluxforge.distil._table import predict
 from fluxforge.expression import parse
 
@@ -125,8 +134,8 @@ def test_structures_differ_by_more_than_the_values_of_constants():
 
 
 def test_steps_drop_terms_make_ones_and_tie_constants_anywhere():
-    found = set(shorten(0.5 * a * (b + 1.9 * c)))
-    assert {0.5 * a * b, 0.95 * a * c, a * (0.5 * b + c)} <= found
+    shorter = set(shorten(0.5 * a * (b + 1.9 * c)))
+    assert {0.5 * a * b, 0.95 * a * c, a * (0.5 * b + c)} <= shorter
     assert 0.3 * a - 0.3 * b in set(shorten(0.3 * a - 0.31 * b)) | set(shorten(0.31 * b - 0.3 * a))
     assert a + b in set(shorten(0.9 * a + b))
     assert a - b in set(shorten(a - 1.2 * b))
@@ -135,42 +144,42 @@ def test_steps_drop_terms_make_ones_and_tie_constants_anywhere():
 
 def test_the_flux_is_found_in_an_engines_way_of_writing_it():
     written = 0.299 * A * T_N / delta - 0.3 * A * T_P / delta + 1e-4
-    found = simplify(-written, FLUX)
-    assert is_flux(found.expression)
-    assert found.text.endswith("*A/delta*(T_P - T_N)")
-    assert found.complexity == 9
-    assert found.error < SLACK * 0.01
+    simplest = simplify(-written, FLUX)
+    assert is_flux(simplest.expression)
+    assert simplest.text.endswith("*A/delta*(T_P - T_N)")
+    assert simplest.complexity == 9
+    assert simplest.error < SLACK * 0.01
 
 
 def test_the_update_is_found_with_its_ones():
     written = 0.998 * T + 1.97 * dt * (0.51 * S + 1.01 * z / V + 0.002) - 1e-3
-    found = simplify(written, update_table())
-    assert is_update("whole")(found.expression)
-    assert found.complexity == 11
+    simplest = simplify(written, update_table())
+    assert is_update("whole")(simplest.expression)
+    assert simplest.complexity == 11
 
 
 def test_an_offset_that_matters_is_kept():
     table = flux_table(error=0.001)
     moved = tabulate(table.names, table.X, table.y + 0.2)
-    found = simplify(-0.3 * A / delta * (T_N - T_P) + 0.15, moved)
-    assert found.complexity == 11
-    assert found.expression.as_coeff_Add()[0] == pytest.approx(0.2, abs=1e-3)
+    simplest = simplify(-0.3 * A / delta * (T_N - T_P) + 0.15, moved)
+    assert simplest.complexity == 11
+    assert simplest.expression.as_coeff_Add()[0] == pytest.approx(0.2, abs=1e-3)
 
 
 def test_a_term_that_matters_is_kept():
     X = np.random.default_rng(0).uniform(size=(300, 2))
     table = tabulate("ab", X, X[:, 0] + 0.02 * X[:, 1])
-    found = simplify(0.99 * a + 0.03 * b + 1e-3, table)
-    assert found.error < 1e-6
-    assert found.complexity == 5
-    assert found.expression.coeff(a) == 1
+    simplest = simplify(0.99 * a + 0.03 * b + 1e-3, table)
+    assert simplest.error < 1e-6
+    assert simplest.complexity == 5
+    assert simplest.expression.coeff(a) == 1
 
 
 def test_what_lies_below_the_rounding_of_a_network_is_dropped():
     exact = flux_table(error=0.0)
     table = tabulate(exact.names, exact.X, exact.y + 1e-8 * exact.X[:, 2])
-    found = simplify(-0.3 * A / delta * (T_N - T_P) + 2e-8 * T_N, table)
-    assert is_flux(found.expression)
+    simplest = simplify(-0.3 * A / delta * (T_N - T_P) + 2e-8 * T_N, table)
+    assert is_flux(simplest.expression)
 
 
 def test_no_simplification_is_beyond_the_slack():
@@ -183,8 +192,8 @@ def test_a_formula_that_is_not_finite_has_no_simplification():
 
 
 def test_a_formula_is_what_the_parser_reads_or_nothing():
-    assert _as_read(sp.Float(2.0) * A, FLUX) == 2 * A
-    assert _as_read(sp.Float(1e-310) * A, FLUX) is None
+    assert _read_back(sp.Float(2.0) * A, FLUX) == 2 * A
+    assert _read_back(sp.Float(1e-310) * A, FLUX) is None
 
 
 def test_polishing_returns_what_the_parser_reads_and_no_longer_than_asked():

@@ -25,8 +25,8 @@ powers = st.floats(-3.0, 3.0)
 @cache
 def problems() -> Problem:
     """Meshes of different sizes, each with its own step."""
-    made = meshes(recipe.Meshes(meshes=4, cells=(20, 36), engine="builtin"), 0)
-    around = ensemble(made, (Hop.EDGE, Hop.PATH))
+    generated = meshes(recipe.Meshes(meshes=4, cells=(20, 36), engine="builtin"), 0)
+    around = ensemble(generated, (Hop.EDGE, Hop.PATH))
     return unseen_problems(around, 0, fourier=jnp.array([0.1, 0.2, 0.35, 0.5]), model=heat(ALPHA), field="mixed")
 
 

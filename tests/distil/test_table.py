@@ -1,4 +1,4 @@
-"""Tables of samples: what is refused, and by which words."""
+"""Tables of samples: which are refused, and with which message."""
 
 import numpy as np
 import pytest

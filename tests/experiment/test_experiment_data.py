@@ -1,4 +1,4 @@
-"""The brute force against formulas it does not know, and the errors it states."""
+"""Fluxes by brute force against known formulas, and their error estimates."""
 
 import numpy as np
 import pytest
@@ -62,15 +62,15 @@ def test_a_steady_state_of_a_nonlinear_conductivity_is_found_by_newton():
         diffusion=D * (1 + u**2),
         unknown_unit=NUMBER,
     )
-    asked = spec(to_document(porous), jump=False)
-    s = (experiment := design_experiment(asked)).draw(50, np.random.default_rng(0))
-    found = steady_flux(experiment, s, 1e-9)
+    porous_spec = spec(to_document(porous), jump=False)
+    s = (experiment := design_experiment(porous_spec)).draw(50, np.random.default_rng(0))
+    measured = steady_flux(experiment, s, 1e-9)
 
     def potential(v):
         return v + v**3 / 3
 
     exact = s["D"] / s["delta"] * (potential(s["u_P"]) - potential(s["u_N"]))
-    assert np.abs(found.flux - exact).max() <= 1e-8 * np.abs(exact).max()
+    assert np.abs(measured.flux - exact).max() <= 1e-8 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("equation", ["burgers", "traffic"])
@@ -103,10 +103,10 @@ def test_every_equation_of_the_catalogue_has_experiments(equation):
     measure = steady_flux if experiment.steady else riemann_flux
     x = experiment.draw(40, np.random.default_rng(1))
     P, N = (each.name for each in experiment.states)
-    found, turned, still = (measure(experiment, each, 1e-2) for each in (x, experiment.exchange(x), {**x, N: x[P]}))
-    assert np.abs(found.flux).max() > 1e-2
-    size = np.sqrt(np.mean(found.flux**2))
-    assert np.all(np.abs(found.flux + turned.flux) <= found.error + turned.error + 1e-11 * size)
+    measured, turned, still = (measure(experiment, each, 1e-2) for each in (x, experiment.exchange(x), {**x, N: x[P]}))
+    assert np.abs(measured.flux).max() > 1e-2
+    size = np.sqrt(np.mean(measured.flux**2))
+    assert np.all(np.abs(measured.flux + turned.flux) <= measured.error + turned.error + 1e-11 * size)
     own, velocity = experiment.equation, experiment.velocity
     carried = 0.0 if velocity is None else x[velocity.name] * evaluate(own.transported, {own.u: x[P]}, np)
     # A flux of everything that is drawn is one that a mesh can evaluate.

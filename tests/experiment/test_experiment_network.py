@@ -9,11 +9,9 @@ import pytest
 from fluxforge import recipe
 from fluxforge.distil import tabulate
 from fluxforge.errors import InputError
-from fluxforge.experiment._data import make_dataset
-from fluxforge.experiment._network import train_network
+from fluxforge.experiment import make_dataset, train_network, whole_form
 from fluxforge.experiment._properties import find_separation, separate
 from fluxforge.experiment._search import search_parts
-from fluxforge.experiment._setup import whole_form
 from fluxforge.run import Checkpoints
 
 

@@ -12,9 +12,17 @@ from fluxforge.certify.modified import square_equation
 from fluxforge.distil import put_numbers
 from fluxforge.distil._front import bounded_exponential
 from fluxforge.errors import NumericalError
-from fluxforge.experiment import Probe, compare_flux, design_experiment, fit_formula, make_dataset, reduce_flux
+from fluxforge.experiment import (
+    Probe,
+    compare_flux,
+    design_experiment,
+    fit_formula,
+    make_dataset,
+    make_scheme,
+    reduce_flux,
+)
 from fluxforge.experiment._fit import judge_formula, normalise_extremes
-from fluxforge.experiment._scheme import guard_formula, make_scheme, simplify_flux
+from fluxforge.experiment._scheme import guard_formula, simplify_flux
 from fluxforge.experiment._setup import parse_flux
 from fluxforge.expression import evaluate, parse, symbol, to_text
 from fluxforge.scheme import find
@@ -50,9 +58,9 @@ class Known:
 
 
 def reduced(equation, law, **data):
-    asked = spec(equation, law, **data)
-    experiment = design_experiment(asked)
-    size = float(np.sqrt(np.mean(make_dataset(asked).flux ** 2)))
+    recipe_of_law = spec(equation, law, **data)
+    experiment = design_experiment(recipe_of_law)
+    size = float(np.sqrt(np.mean(make_dataset(recipe_of_law).flux ** 2)))
     probe = Probe(experiment, Known(parse_flux(law, experiment)), size, np.random.default_rng(0))
     return reduce_flux(probe)
 
@@ -63,45 +71,45 @@ LAYER = "velocity_n*(u_P/(1 - exp(-velocity_n*delta/D)) + u_N/(1 - exp(velocity_
 STEADY = {"jump": False, "peclet": 20.0}
 
 
-def used(found):
-    return {check.name for check in found.checks if check.used}
+def used(reduction):
+    return {check.name for check in reduction.checks if check.used}
 
 
 def test_resistances_reduce_to_one_number():
-    found = reduced("conduction", SERIES)
-    assert used(found) == {"exchange", "linearity", "limit", "units", "one number"}
-    assert found.form.names == ("q",)
-    F = found.form.compose(parse("1/(1 + q)", ["q"]))
+    reduction = reduced("conduction", SERIES)
+    assert used(reduction) == {"exchange", "linearity", "limit", "units", "one number"}
+    assert reduction.form.names == ("q",)
+    F = reduction.form.compose(parse("1/(1 + q)", ["q"]))
     assert sp.simplify(F - parse(SERIES, {each.name: each for each in F.free_symbols})) == 0
 
 
 def test_an_arithmetic_mean_does_not_reduce_to_one_number():
-    found = reduced("conduction", "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)")
-    (check,) = (each for each in found.checks if each.name == "one number")
+    reduction = reduced("conduction", "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)")
+    (check,) = (each for each in reduction.checks if each.name == "one number")
     assert not check.holds
-    assert len(found.form.names) == 2
+    assert len(reduction.form.names) == 2
 
 
 def test_a_flux_that_is_not_antisymmetric_is_not_taken_as_one():
-    found = reduced("conduction", "(T_P - T_N)/(d_P/k_P + d_N/k_N)*(1 + 0.3*d_P/(d_P + d_N))")
-    assert "exchange" not in used(found)
-    assert found.form.names == ("T_P", "T_N", "k_P", "k_N", "d_P", "d_N") or len(found.form.terms) == 1
+    reduction = reduced("conduction", "(T_P - T_N)/(d_P/k_P + d_N/k_N)*(1 + 0.3*d_P/(d_P + d_N))")
+    assert "exchange" not in used(reduction)
+    assert reduction.form.names == ("T_P", "T_N", "k_P", "k_N", "d_P", "d_N") or len(reduction.form.terms) == 1
 
 
 def test_upwind_reduces_to_a_function_of_the_velocity():
-    found = reduced("advection", UPWIND)
-    assert found.form.names == ("velocity_n",)
-    F = found.form.compose(parse("max(velocity_n, 0)", ["velocity_n"]))
+    reduction = reduced("advection", UPWIND)
+    assert reduction.form.names == ("velocity_n",)
+    F = reduction.form.compose(parse("max(velocity_n, 0)", ["velocity_n"]))
     experiment = design_experiment(spec("advection"))
     assert compare_flux(F, UPWIND, experiment).same
 
 
 def test_steady_transport_reduces_to_a_positive_peclet_number():
-    found = reduced("advection-diffusion", LAYER, **STEADY)
-    assert found.form.names == ("q",)
-    assert found.form.offset != 0
+    reduction = reduced("advection-diffusion", LAYER, **STEADY)
+    assert reduction.form.names == ("q",)
+    assert reduction.form.offset != 0
     experiment = design_experiment(spec("advection-diffusion", **STEADY))
-    F = found.form.compose(parse("q/(1 - exp(-q))", ["q"]))
+    F = reduction.form.compose(parse("q/(1 - exp(-q))", ["q"]))
     same = compare_flux(F, LAYER, experiment)
     assert same.same, same
 
@@ -110,12 +118,12 @@ def test_steady_transport_reduces_to_a_positive_peclet_number():
     ("equation", "g"), [("burgers", "max(u_P, -u_N, 0)**2/2"), ("traffic", "-max(-v_P, v_N, 0)**2")]
 )
 def test_riemann_problems_reduce_to_positive_directions(equation, g):
-    found = reduced(equation, "godunov")
-    names = found.form.names
+    reduction = reduced(equation, "godunov")
+    names = reduction.form.names
     nested = g.replace("max(u_P, -u_N, 0)", "max(max(u_P, -u_N), 0)").replace(
         "max(-v_P, v_N, 0)", "max(max(-v_P, v_N), 0)"
     )
-    same = compare_flux(found.form.compose(parse(nested, names)), "godunov", design_experiment(spec(equation)))
+    same = compare_flux(reduction.form.compose(parse(nested, names)), "godunov", design_experiment(spec(equation)))
     assert same.same
     assert same.method.startswith("algebra")
 
@@ -138,10 +146,10 @@ def test_two_percent_of_another_flux_are_not_rounded_away():
     fitted = fit_formula(parse("1.01*max(velocity_n, 0) + 0.001*velocity_n", ["velocity_n"]), form, data)
     assert fitted is not None
     assert fitted.agrees
-    found = compare_flux(fitted.flux, UPWIND, data.experiment)
-    assert not found.same
+    comparison = compare_flux(fitted.flux, UPWIND, data.experiment)
+    assert not comparison.same
     # 0.01 a (u_N − u_P) at most, of a flux of 1.
-    assert 5e-3 < found.difference < 3e-2
+    assert 5e-3 < comparison.difference < 3e-2
     wrong = fit_formula(parse("max(velocity_n, 0)", ["velocity_n"]), form, data)
     assert wrong is not None
     assert not wrong.agrees
@@ -207,10 +215,10 @@ def test_a_formula_that_is_0_over_0_is_guarded():
 def test_a_flux_written_with_extremes_has_the_modified_equation_of_one_written_with_moduli():
     experiment = design_experiment(spec("advection"))
     written = "u_P*max(velocity_n, 0) - u_N*max(-velocity_n, 0)"
-    found = square_equation(make_scheme(parse_flux(written, experiment), experiment, "extremes"))
-    assert found is not None
-    assert found.consistent
-    assert str(found) == str(square_equation(find("upwind", experiment.equation)))
+    equation = square_equation(make_scheme(parse_flux(written, experiment), experiment, "extremes"))
+    assert equation is not None
+    assert equation.consistent
+    assert str(equation) == str(square_equation(find("upwind", experiment.equation)))
 
 
 def test_a_rational_flux_whose_modified_equation_would_take_hours_is_refused():

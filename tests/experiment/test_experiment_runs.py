@@ -40,8 +40,8 @@ def test_a_bad_recipe_is_refused_before_there_is_a_folder(tmp_path: Path, change
 def test_upwind_is_found_kept_and_runs_on_a_mesh(tmp_path: Path) -> None:
     run = discover("upwind", tmp_path / "run")
     assert run.verdict == "recovered"
-    found = run.document["experiment"]
-    assert found["textbook"]["same"]
+    experiment = run.document["experiment"]
+    assert experiment["textbook"]["same"]
     assert (tmp_path / "run" / "report.html").read_text(encoding="utf-8").count("<math") >= 3
     assert json.loads((tmp_path / "run" / "scheme.json").read_text())["equation"] == "advection"
     (tmp_path / "run" / "report.html").unlink()

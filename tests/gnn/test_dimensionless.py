@@ -25,14 +25,14 @@ def step(name: str, features: str, scale: float, T: np.ndarray) -> np.ndarray:
     values = {k: np.asarray(v) * scale ** (2 if np.ndim(v) == 0 else 1) for k, v in VALUES[name].items()}
     values = {k: v.tolist() for k, v in values.items()}
     fields = resolve(equation, graph, values)
-    made = NetworkStepper(
+    stepper = NetworkStepper(
         network=network,
         graph=pad_graph(close_walls(graph, equation, fields), network.hops, parameters=fields),
         S=put(np.ones(graph.cells)),
         dt=jnp.asarray(0.5 * reference_step(equation, graph, values)),
         parameters={k: jnp.asarray(v) for k, v in fields.constants.items()},
     )
-    return np.asarray(made(T))
+    return np.asarray(stepper(T))
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -81,8 +81,8 @@ def off(network: Network, problems: Problem) -> jax.Array:
     """M(T) − F(T) in every cell of every problem, 0 in padding."""
 
     def one(p: Problem) -> jax.Array:
-        found = network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
-        return jnp.where(p.graph.live, found - p.answer, 0.0)
+        new = network(p.graph, p.T, p.S, dt=p.dt, parameters=p.parameters)
+        return jnp.where(p.graph.live, new - p.answer, 0.0)
 
     return jax.vmap(one)(problems)
 
@@ -125,9 +125,9 @@ def test_the_lemmas_network_is_the_first_order_scheme_on_any_mesh(mesh, layers, 
     graph = dual(MESHES[mesh], SIDES)
     T, S = 10.0 * noise(graph.cells, 1), 3.0 * noise(graph.cells, 2)
     dt, alpha = 0.7 * fourier_step(graph), 0.3
-    found = answered(sparse_network(layers, depth, 4), graph, T, S, dt=dt, alpha=alpha)
+    new = answered(sparse_network(layers, depth, 4), graph, T, S, dt=dt, alpha=alpha)
     wanted = whole_step(EXPLICIT["euler"], graph, dt, alpha)(T, S)
-    assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()
+    assert np.abs(new - wanted).max() <= 1e-13 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize(("layers", "depth", "width"), SHAPES)
@@ -158,8 +158,8 @@ def test_the_biased_network_is_exact_on_bounded_data_however_many_neighbours_a_c
     largest = weights(graph, alpha).max()
     bound = needed_bound(1.0, dt * float(np.abs(S).max()), weight=float(largest))
     wanted = whole_step(EXPLICIT["euler"], graph, dt, alpha)(T, S)
-    found = answered(biased_network(2, 2, 3, bound), graph, T, S, dt=dt, alpha=alpha)
-    assert np.abs(found - wanted).max() <= 1e-12
+    new = answered(biased_network(2, 2, 3, bound), graph, T, S, dt=dt, alpha=alpha)
+    assert np.abs(new - wanted).max() <= 1e-12
     too_small = answered(biased_network(2, 2, 3, 0.2 * float(largest)), graph, T, S, dt=dt, alpha=alpha)
     assert np.abs(too_small - wanted).max() > 0.01
 
@@ -182,14 +182,14 @@ def test_no_flux_and_no_new_temperature_exceeds_the_needed_bound(seed, fourier):
 
 def test_the_memorising_network_errs_elsewhere_by_its_lift_times_what_differs(elsewhere):
     bound, lift = 3.5, 3.5 / PACE
-    found = off(memorising_network(2, 2, 32, bound=bound, ratio=PACE), elsewhere)
+    errors = off(memorising_network(2, 2, 32, bound=bound, ratio=PACE), elsewhere)
     neighbours = elsewhere.graph.hops["edge"].mask.sum(axis=2)
     wanted = jnp.where(
         elsewhere.graph.live, lift * (neighbours * elsewhere.dt[:, None] / elsewhere.graph.V - PACE), 0.0
     )
     exact = wanted >= -bound + 1.1
-    assert float(jnp.abs(jnp.where(exact, found - wanted, 0.0)).max()) <= 1e-12
-    assert float(jnp.abs(found).max()) > 1.0
+    assert float(jnp.abs(jnp.where(exact, errors - wanted, 0.0)).max()) <= 1e-12
+    assert float(jnp.abs(errors).max()) > 1.0
 
 
 def test_idle_parameters_count_and_do_nothing(pairs, elsewhere):
@@ -206,22 +206,22 @@ def test_a_tolerance_hides_small_parameters():
 
 
 def test_the_one_sided_network_is_the_scheme_where_the_update_is_positive(pairs):
-    found = off(one_sided_network(2, 2, 4, -0.5), pairs)
+    errors = off(one_sided_network(2, 2, 4, -0.5), pairs)
     assert nonzeros(one_sided_network(2, 2, 4, -0.5)) == sparse_count(2, 2)
     wanted = jnp.where(pairs.answer < 0, -1.5 * pairs.answer, 0.0)
-    np.testing.assert_allclose(found, wanted, atol=1e-14)
-    assert float(jnp.abs(found).max()) > 1.0
+    np.testing.assert_allclose(errors, wanted, atol=1e-14)
+    assert float(jnp.abs(errors).max()) > 1.0
 
 
 def test_the_late_network_is_the_scheme_in_the_corner_cases_and_their_negatives_only(pairs):
     network = late_network(2, 3, 4, 0.5)
     assert nonzeros(network) == sparse_count(2, 3)
-    found, T, F = off(network, pairs), pairs.T, pairs.answer
+    errors, T, F = off(network, pairs), pairs.T, pairs.answer
     up, down = jnp.where(T < 0, F - 0.5 * T, F), jnp.where(T < 0, F, F + T)
-    np.testing.assert_allclose(found + F, jax.nn.relu(up) - jax.nn.relu(-down), atol=1e-14)
+    np.testing.assert_allclose(errors + F, jax.nn.relu(up) - jax.nn.relu(-down), atol=1e-14)
     cases = 2 * len(CORNER_CASES) - 1
-    assert float(jnp.abs(found[-cases:]).max()) <= 1e-14
-    assert float(jnp.abs(found).max()) > 0.01
+    assert float(jnp.abs(errors[-cases:]).max()) <= 1e-14
+    assert float(jnp.abs(errors).max()) > 0.01
 
 
 def test_the_linear_network_computes_its_formula_and_gives_its_weights_back(pairs):

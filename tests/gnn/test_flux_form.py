@@ -50,10 +50,10 @@ ROUND_OFF = 1e-13
 
 def network_of(tableau: Tableau, seed: int = 0, order: int = 1) -> FluxNetwork:
     """Random weights, in the last layers too."""
-    made = build_flux_network(tableau, HEAT, jax.random.key(seed), depth=2, width=8, order=order)
+    network = build_flux_network(tableau, HEAT, jax.random.key(seed), depth=2, width=8, order=order)
     draw = np.random.default_rng(seed)
-    last = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in made.weighted]
-    return eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], made, last)
+    last = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in network.weighted]
+    return eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], network, last)
 
 
 def step_of(network: FluxNetwork, graph: DualGraph, dt: float, S: np.ndarray | None = None) -> NetworkStepper:
@@ -71,12 +71,12 @@ def test_before_training_the_network_is_its_integrator(tableau: Tableau) -> None
     graph = dual(MESH, WALLS)
     T, S = np.random.default_rng(0).normal(size=(2, graph.cells))
     dt = 0.4 * fourier_step(graph)
-    made = build_flux_network(tableau, HEAT, jax.random.key(0), depth=2, width=8)
+    network = build_flux_network(tableau, HEAT, jax.random.key(0), depth=2, width=8)
     if tableau.name == "nested-2":
         wanted = np.asarray(stepper("midpoint", graph, dt, source=S)(T))
     else:
         wanted = freeze_flux(tableau, HEAT, graph, dt, [1.0] * (len(tableau.rows) - 1), source=S)(T)
-    assert np.abs(np.asarray(step_of(made, graph, dt, S)(T)) - wanted).max() < ROUND_OFF
+    assert np.abs(np.asarray(step_of(network, graph, dt, S)(T)) - wanted).max() < ROUND_OFF
 
 
 def test_a_nested_method_has_as_many_terms_of_the_exponential_as_stages() -> None:
@@ -203,9 +203,9 @@ def test_a_resolved_answer_is_the_matrix_exponential_of_the_mesh() -> None:
     whole = expm(dt * np.block([[L, b[:, None]], [np.zeros((1, len(b) + 1))]]))
     wanted = whole[:-1, :-1] @ np.asarray(posed.T) + whole[:-1, -1]
     tolerance = 1e-8
-    found = np.asarray(resolve_step(posed, count_substeps(0.6, tolerance)))
+    resolved = np.asarray(resolve_step(posed, count_substeps(0.6, tolerance)))
     # Modes are resolved to the tolerance; fields, sources and walls are of size one.
-    assert np.abs(found - wanted).max() < 100 * tolerance
+    assert np.abs(resolved - wanted).max() < 100 * tolerance
     assert np.abs(np.asarray(resolve_step(posed, 1)) - wanted).max() > 100 * tolerance
 
 

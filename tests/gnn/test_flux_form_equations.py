@@ -37,10 +37,10 @@ ROUND_OFF = 1e-12
 
 def network_of(equation: Equation, stages: int = 3) -> FluxNetwork:
     """Random weights, in the last layers too."""
-    made = build_flux_network(nested_tableau(stages), equation, jax.random.key(0), depth=2, width=8)
+    network = build_flux_network(nested_tableau(stages), equation, jax.random.key(0), depth=2, width=8)
     draw = np.random.default_rng(1)
-    last = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in made.weighted]
-    return eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], made, last)
+    last = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in network.weighted]
+    return eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], network, last)
 
 
 def walls_of(name: str) -> dict[str, object]:
@@ -155,5 +155,5 @@ def test_coefficients_weigh_the_corrected_flux_too() -> None:
     assert np.abs(np.asarray(stepper(ones, graph, dt, source=S)(T)) - wanted).max() < ROUND_OFF
     euler = np.asarray(stepper("corrected", graph, dt, source=S)(T))
     # k_2 = k_1 + c (f(u + ½Δt k_1) − k_1): three quarters of the way from Euler's step to the midpoint rule's.
-    found = np.asarray(stepper(damped, graph, dt, source=S)(T))
-    assert np.abs(found - (euler + 0.75 * (wanted - euler))).max() < ROUND_OFF
+    stepped = np.asarray(stepper(damped, graph, dt, source=S)(T))
+    assert np.abs(stepped - (euler + 0.75 * (wanted - euler))).max() < ROUND_OFF

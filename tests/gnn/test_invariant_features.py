@@ -65,10 +65,10 @@ def test_no_motion_changes_the_step_of_a_network(graph: DualGraph, seed: int) ->
     wanted = on(network, graph, values)
     moved = renumbered(shifted(turned(graph, Q), rng.normal(size=graph.dimension)), order)
     K = Q @ values["K"] @ Q.T
-    found = on(network, moved, {"a": values["a"] @ Q.T, "K": (K + K.T) / 2}, order)
+    stepped = on(network, moved, {"a": values["a"] @ Q.T, "K": (K + K.T) / 2}, order)
     # Two layers with sums of dozens of messages: inputs that differ by a few eps differ by some thousand at the end.
     close = 1e-11 * np.abs(wanted).max()
-    assert np.abs(found - wanted[order]).max() <= close
+    assert np.abs(stepped - wanted[order]).max() <= close
     assert np.abs(on(network, the_other_way_round(graph), values) - wanted).max() <= close
     # The same network sees that a velocity alone is turned.
     assert np.abs(on(network, graph, {**values, "a": -values["a"]}) - wanted).max() > 1e3 * close
@@ -81,8 +81,8 @@ def test_a_network_of_lengths_steps_a_mesh_of_another_size_alike(scale: float) -
     network = random_weights(spec(mlp="relu", invariants=("d_n", "d_t", "correction")), HEAT, 2)
     wanted = network_stepper(network, dual(mesh, Dirichlet(1.0)), 0.01, source=2.0)(T)
     larger = dual(type(mesh)(mesh.points * scale, mesh.cells, mesh.boundary), Dirichlet(1.0))
-    found = network_stepper(network, larger, 0.01 * scale**2, source=2.0 / scale**2)(T)
-    assert np.abs(np.asarray(found) - np.asarray(wanted)).max() <= 1e-11 * np.abs(np.asarray(wanted)).max()
+    stepped = network_stepper(network, larger, 0.01 * scale**2, source=2.0 / scale**2)(T)
+    assert np.abs(np.asarray(stepped) - np.asarray(wanted)).max() <= 1e-11 * np.abs(np.asarray(wanted)).max()
 
 
 @every_graph
@@ -108,8 +108,8 @@ def test_inputs_are_standardised_and_the_learned_ones_left_alone() -> None:
     network = random_weights(spec(mlp="relu", layers=2, invariants=EVERY), CARRIED, 2)
     problems = posed(around, noise(graph.cells))
     tables = inputs(network, problems)
-    found = standards(network, tables)
-    for standard, table, learned in zip((found[0], found[2]), (tables[0], tables[2]), (0, 2), strict=True):
+    statistics = standards(network, tables)
+    for standard, table, learned in zip((statistics[0], statistics[2]), (tables[0], tables[2]), (0, 2), strict=True):
         assert table.shape[1] == len(standard.mean) == 4 + len(EVERY)
         measured = np.asarray(table)[:, learned:]
         assert standard.mean[learned:] == pytest.approx(measured.mean(axis=0), rel=1e-12)
@@ -196,16 +196,16 @@ def test_a_recipe_names_invariants_that_there_are() -> None:
 
 def test_a_recipe_of_another_equation_gives_its_network_what_faces_see_of_the_parameters() -> None:
     """The data's own a·n, n·K n and tangential parts are those that NumPy resolves on the same graph."""
-    given = small(invariants=("a_n", "a_t", "K_nn", "K_nt"), flows=True)
-    network = begin(given, optimiser(given.training)).network
+    flow_recipe = small(invariants=("a_n", "a_t", "K_nn", "K_nt"), flows=True)
+    network = begin(flow_recipe, optimiser(flow_recipe.training)).network
     assert [str(own) for own in network.layers[0].messages[0].features[-4:]] == ["a_n", "a_t", "K_nn", "K_nt"]
     graph = GRAPHS["plane"]
     fields = resolve(CARRIED, graph, {"a": np.tile(VALUES["a"], (len(graph.n), 1)), "K": VALUES["K"]})
-    around, _ = model_of(given).put_on(pad_graph(graph))
+    around, _ = model_of(flow_recipe).put_on(pad_graph(graph))
     resolved = {**fields.slots, **fields.tangential}
     for name in ("a_n", "a_t", "K_nn", "K_nt"):
-        found = np.asarray(around.hops["edge"].geometry[name])
-        assert np.abs(found - resolved[name]).max() <= 1e-15 * 8, name
+        values = np.asarray(around.hops["edge"].geometry[name])
+        assert np.abs(values - resolved[name]).max() <= 1e-15 * 8, name
 
 
 OF_MESHES = recipe.Recipe(
@@ -241,9 +241,9 @@ def test_a_recipe_s_network_is_read_in_their_symbols_and_the_formula_steps_alike
     stages = (*(each.stage for each in network.before), *to_canonical(compose(network, formulas), heat(1.0)))
     assert Scheme("read", stages).dimension == 2
     first = jax.tree.map(lambda leaf: leaf[0], problems)
-    live, given = np.asarray(first.graph.live), {"dt": first.dt, "alpha": 1.0}
+    live, numbers = np.asarray(first.graph.live), {"dt": first.dt, "alpha": 1.0}
     by_formula, by_network = (
-        np.asarray(evaluate_stages(rounds, first.graph, first.T, first.S, parameters=given))[live]
+        np.asarray(evaluate_stages(rounds, first.graph, first.T, first.S, parameters=numbers))[live]
         for rounds in (stages, network.rounds)
     )
     # Formulas are multiplied out: sums of some forty terms, each larger than their sum by the mean over the spread.

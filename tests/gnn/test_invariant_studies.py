@@ -13,7 +13,7 @@ from carried_networks import CARRIED, posed, random_weights
 from fluxforge.gnn import GatedMLP, inputs
 from fluxforge.graph import pad_graph
 from fluxforge.mesh import Dirichlet, DualGraph, dual, jittered, resolve, unit_volume
-from fluxforge.train._optimise import levenberg_marquardt
+from fluxforge.train import levenberg_marquardt
 from small_networks import spec
 
 
@@ -34,7 +34,7 @@ def error_after_training(train: Edges, test: Edges, *, steps: int, key: int = 1)
 
     @jax.jit
     def fitted(start: jax.Array, shown: Edges) -> jax.Array:
-        return levenberg_marquardt(lambda own: rebuilt(own)(shown.x)[:, 0] - shown.wanted, start, steps=steps)
+        return levenberg_marquardt(lambda weights: rebuilt(weights)(shown.x)[:, 0] - shown.wanted, start, steps=steps)
 
     off = np.asarray(rebuilt(fitted(start, shown))(unseen.x)[:, 0] - unseen.wanted)
     return float(np.linalg.norm(off) / np.linalg.norm(unseen.wanted))
@@ -66,8 +66,8 @@ def edges_of(invariants: tuple[str, ...], cases: list[Case]) -> Edges:
 
 def meshes(seeds: range) -> list[tuple[np.random.Generator, DualGraph]]:
     """Skewed triangles, in units of the mean cell volume, as networks see them."""
-    found = ((np.random.default_rng(seed), dual(jittered(6, 0.3, seed), Dirichlet(0.0))) for seed in seeds)
-    return [(rng, unit_volume(graph)[0]) for rng, graph in found]
+    graphs = ((np.random.default_rng(seed), dual(jittered(6, 0.3, seed), Dirichlet(0.0))) for seed in seeds)
+    return [(rng, unit_volume(graph)[0]) for rng, graph in graphs]
 
 
 def upwind(rng: np.random.Generator, graph: DualGraph) -> Case:

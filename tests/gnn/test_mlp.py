@@ -41,10 +41,10 @@ CASES |= {f"gated-{depth}": gated(depth) for depth in (1, 2, 3)}
 
 @pytest.mark.parametrize("f", CASES.values(), ids=list(CASES))
 def test_every_row_is_the_formula_of_that_row_alone(f: AbstractMLP) -> None:
-    found = np.asarray(eqx.filter_jit(f)(jnp.asarray(X)))
+    outputs = np.asarray(eqx.filter_jit(f)(jnp.asarray(X)))
     wanted = np.array([of_row(f, row) for row in X])
-    assert found.shape == (7, OUTPUTS)
-    assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()
+    assert outputs.shape == (7, OUTPUTS)
+    assert np.abs(outputs - wanted).max() <= 1e-13 * np.abs(wanted).max()
 
 
 def test_a_gate_multiplies_a_gelu_by_a_linear_map() -> None:

@@ -1,4 +1,4 @@
-"""Networks against loops over cells: values, derivatives, symmetries, and what each MLP is given."""
+"""Networks against loops over cells: values, derivatives, symmetries, and the inputs of each MLP."""
 
 from types import SimpleNamespace
 
@@ -56,8 +56,8 @@ def gap(one: np.ndarray, other: np.ndarray) -> float:
 @every_spec
 def test_a_step_is_what_loops_over_the_cells_make_of_it(name: str) -> None:
     net = random_network(SPECS[name])
-    found, _ = on(GRAPH, name)
-    assert gap(found, Plain(SPECS[name], net, GRAPH, NUMBERS).step()) <= 1e-12
+    stepped, _ = on(GRAPH, name)
+    assert gap(stepped, Plain(SPECS[name], net, GRAPH, NUMBERS).step()) <= 1e-12
 
 
 @every_spec
@@ -80,8 +80,8 @@ def test_renumbering_the_cells_renumbers_the_step(name: str) -> None:
     mesh, order = renumbered(MESHES["mixed"], seed=5)
     turned = Numbers(NUMBERS.T[order], NUMBERS.S[order], NUMBERS.dt, NUMBERS.alpha)
     wanted, _ = on(GRAPH, name)
-    found, _ = on(dual(mesh, BOUNDARIES["both"]), name, turned)
-    assert gap(found, wanted[order]) <= 1e-13
+    stepped, _ = on(dual(mesh, BOUNDARIES["both"]), name, turned)
+    assert gap(stepped, wanted[order]) <= 1e-13
     assert gap(wanted, wanted[order]) > 1e-3
 
 
@@ -134,10 +134,10 @@ def test_the_same_key_gives_the_same_weights_and_no_two_entries_are_one() -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_cast_network_keeps_its_numbers_and_its_structure(dtype: str) -> None:
     net = random_network(SPECS["simplified"])
-    found = cast(net, dtype)
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(found)} == {dtype}
-    assert jax.tree.structure(found) == jax.tree.structure(net)
-    assert np.array_equal(parameters(found), np.asarray(parameters(net)).astype(dtype))
+    converted = cast(net, dtype)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(converted)} == {dtype}
+    assert jax.tree.structure(converted) == jax.tree.structure(net)
+    assert np.array_equal(parameters(converted), np.asarray(parameters(net)).astype(dtype))
 
 
 def posed(graphs: list[DualGraph], hops: frozenset[Hop]) -> SimpleNamespace:
@@ -166,7 +166,7 @@ def test_the_rows_every_mlp_sees_are_those_of_the_loops() -> None:
         T, S = (np.asarray(field)[k, : graph.cells] for field in (problems.T, problems.S))
         loops.append(Plain(section, net, graph, Numbers(T, S, 0.03, 1.0)))
         loops[-1].step()
-    found = inputs(net, problems)
-    assert len(found) == 4
-    for table, first, second in zip(found, loops[0].rows, loops[1].rows, strict=True):
+    tables = inputs(net, problems)
+    assert len(tables) == 4
+    for table, first, second in zip(tables, loops[0].rows, loops[1].rows, strict=True):
         assert np.allclose(np.asarray(table), np.array([*first, *second]), rtol=1e-12, atol=1e-13)

@@ -1,4 +1,4 @@
-"""Inputs of one size: what is standardised, what is left alone, and that runs go on the same."""
+"""Standardised inputs: which are and which are not, and that an interrupted run gives the same result."""
 
 from functools import cache
 from pathlib import Path
@@ -32,9 +32,9 @@ TINY = recipe.Recipe(
 
 def parts(network: Network) -> list[tuple[Standardised, tuple[str, ...]]]:
     """Every MLP with the names of its inputs."""
-    found = [part for layer in network.layers for part in (*layer.messages, layer.update)]
-    assert all(isinstance(part.f, Standardised) for part in found)
-    return [(part.f, tuple(map(str, part.features))) for part in found]
+    mlp_parts = [part for layer in network.layers for part in (*layer.messages, layer.update)]
+    assert all(isinstance(part.f, Standardised) for part in mlp_parts)
+    return [(part.f, tuple(map(str, part.features))) for part in mlp_parts]
 
 
 @pytest.mark.parametrize("mlp", ["relu", "gated"])
@@ -42,23 +42,23 @@ def test_an_mlp_behind_its_standard_sees_numbers_without_mean_in_units_of_their_
     f = random_network(spec(mlp=mlp)).layers[0].messages[0].f
     standard = Standard((1.0, -2.0, 0.0, 0.5), (2.0, 0.1, 1.0, 3.0))
     x = np.random.default_rng(0).normal(size=(7, 4))
-    found = Standardised(f, standard)(jnp.asarray(x))
+    outputs = Standardised(f, standard)(jnp.asarray(x))
     wanted = f(jnp.asarray((x - np.array(standard.mean)) / np.array(standard.spread)))
-    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-13)
-    assert float(jnp.abs(found - f(jnp.asarray(x))).max()) > 1e-2
+    np.testing.assert_allclose(np.asarray(outputs), np.asarray(wanted), rtol=1e-13)
+    assert float(jnp.abs(outputs - f(jnp.asarray(x))).max()) > 1e-2
 
 
 def test_a_standard_is_no_weight() -> None:
     net = random_network(spec(layers=2))
     tables = [np.ones((3, 4)), np.ones((3, 5)), np.ones((3, 4)), np.ones((3, 6))]
-    own = standards(net, [jnp.asarray(table) for table in tables])
-    assert np.array_equal(parameters(standardise(net, own)), parameters(net))
+    statistics = standards(net, [jnp.asarray(table) for table in tables])
+    assert np.array_equal(parameters(standardise(net, statistics)), parameters(net))
 
 
 def test_the_precision_of_the_inputs_is_kept() -> None:
     f = jax.tree.map(lambda leaf: leaf.astype("float32"), random_network(spec()).layers[0].messages[0].f)
-    found = Standardised(f, Standard((0.1,) * 4, (0.3,) * 4))(jnp.ones((2, 4), "float32"))
-    assert found.dtype == jnp.float32
+    outputs = Standardised(f, Standard((0.1,) * 4, (0.3,) * 4))(jnp.ones((2, 4), "float32"))
+    assert outputs.dtype == jnp.float32
 
 
 def test_given_inputs_are_measured_and_learned_ones_left_alone() -> None:
@@ -66,10 +66,10 @@ def test_given_inputs_are_measured_and_learned_ones_left_alone() -> None:
     rng = np.random.default_rng(1)
     features = [part.features for layer in net.layers for part in (*layer.messages, layer.update)]
     tables = [rng.normal(3.0, 5.0, (400, len(own))) for own in features]
-    found = standards(net, [jnp.asarray(table) for table in tables])
-    assert len(found) == 6
+    statistics = standards(net, [jnp.asarray(table) for table in tables])
+    assert len(statistics) == 6
     learned = 0
-    for own, table, standard in zip(features, tables, found, strict=True):
+    for own, table, standard in zip(features, tables, statistics, strict=True):
         for k, feature in enumerate(own):
             if str(feature)[0] in "zh":
                 learned += 1
@@ -95,9 +95,9 @@ def test_an_input_that_never_varies_loses_its_mean_only() -> None:
     table = np.random.default_rng(3).normal(size=(20, 4))
     table[:, 2] = 1.7
     table[:, 3] = 0.0
-    found = standards(net, [jnp.asarray(table), jnp.ones((20, 5))])[0]
-    assert (found.mean[2], found.spread[2]) == (pytest.approx(1.7), 1.0)
-    assert (found.mean[3], found.spread[3]) == (0.0, 1.0)
+    statistics = standards(net, [jnp.asarray(table), jnp.ones((20, 5))])[0]
+    assert (statistics.mean[2], statistics.spread[2]) == (pytest.approx(1.7), 1.0)
+    assert (statistics.mean[3], statistics.spread[3]) == (0.0, 1.0)
 
 
 def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() -> None:
@@ -108,16 +108,16 @@ def test_the_inputs_of_a_standardised_network_have_mean_zero_and_spread_one() ->
     net = random_network(spec(mlp="relu", layers=2))
     posed = eqx.filter_vmap(lambda dt: _Posed(around, T, S, dt, {"alpha": jnp.asarray(1.0)}))(jnp.array([0.01, 0.03]))
     tables = inputs(net, posed)
-    own = standards(net, tables)
-    for table, standard in zip(tables[:2], own[:2], strict=True):
+    statistics = standards(net, tables)
+    for table, standard in zip(tables[:2], statistics[:2], strict=True):
         scaled = (np.asarray(table) - np.array(standard.mean)) / np.array(standard.spread)
-        given = np.array(standard.spread) != 1.0
-        np.testing.assert_allclose(scaled[:, given].mean(axis=0), 0.0, atol=1e-9)
-        np.testing.assert_allclose(scaled[:, given].std(axis=0), 1.0, rtol=1e-9)
-        assert given.sum() == 4
-    found = standardise(net, own)
-    assert [f.standard for f, _ in parts(found)] == list(own)
-    assert found.hops == net.hops
+        from_data = np.array(standard.spread) != 1.0
+        np.testing.assert_allclose(scaled[:, from_data].mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(scaled[:, from_data].std(axis=0), 1.0, rtol=1e-9)
+        assert from_data.sum() == 4
+    standardised = standardise(net, statistics)
+    assert [f.standard for f, _ in parts(standardised)] == list(statistics)
+    assert standardised.hops == net.hops
 
 
 class _Posed(eqx.Module):
@@ -165,10 +165,10 @@ def test_an_interrupted_run_with_standardised_inputs_ends_the_same(
     assert [f.standard for f, _ in parts(again.network)] == [f.standard for f, _ in parts(whole.network)]
     for (f, names), wanted in zip(parts(whole.network), ("T_N", "T"), strict=True):
         assert names[0] == wanted
-        own = dict(zip(names, zip(*f.standard, strict=True), strict=True))
+        by_name = dict(zip(names, zip(*f.standard, strict=True), strict=True))
         # One step for all graphs; temperatures uniform in [−1, 1].
-        assert own.get("dt", (0.1, 1.0)) == pytest.approx((0.1, 1.0))
-        assert own.get("T", (0.0, 0.57))[1] == pytest.approx(0.57, rel=0.15)
+        assert by_name.get("dt", (0.1, 1.0)) == pytest.approx((0.1, 1.0))
+        assert by_name.get("T", (0.0, 0.57))[1] == pytest.approx(0.57, rel=0.15)
 
 
 def weights(done: Trained) -> np.ndarray:

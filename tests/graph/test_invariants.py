@@ -50,7 +50,7 @@ def seen(graph: DualGraph, a: np.ndarray, K: np.ndarray) -> dict[str, np.ndarray
 @every_graph
 def test_each_is_what_loops_over_cells_and_their_faces_make_of_it(graph: DualGraph) -> None:
     a, K = velocities(graph), tensor(graph.dimension)
-    found = seen(graph, a, K)
+    invariants = seen(graph, a, K)
     for cell in range(graph.cells):
         for slot in np.flatnonzero(graph.slot_mask[cell]):
             face = graph.slot_face[cell, slot]
@@ -61,8 +61,8 @@ def test_each_is_what_loops_over_cells_and_their_faces_make_of_it(graph: DualGra
                 along, rest = v @ n, v - (v @ n) * n
                 # Each is a sum of `dimension` products of numbers no larger than |v|.
                 close = 8 * EPS * np.linalg.norm(v)
-                assert abs(found[f"{name}_n".replace("K_n_n", "K_nn")][cell, slot] - along) <= close
-                length = found[f"{name}_t".replace("K_n_t", "K_nt")][cell, slot]
+                assert abs(invariants[f"{name}_n".replace("K_n_n", "K_nn")][cell, slot] - along) <= close
+                length = invariants[f"{name}_t".replace("K_n_t", "K_nt")][cell, slot]
                 assert abs(length - np.sqrt(rest @ rest)) <= close
 
 
@@ -96,10 +96,10 @@ def test_at_walls_they_are_those_of_the_ghost() -> None:
 @every_graph
 def test_only_the_product_of_a_vector_and_n_has_another_sign_from_the_other_side(graph: DualGraph) -> None:
     a, K = velocities(graph), tensor(graph.dimension)
-    found = seen(graph, a, K)
+    invariants = seen(graph, a, K)
     for face in range(graph.interior):
         (P, k), (N, m) = np.argwhere((graph.slot_face == face) & graph.slot_mask)
-        for name, value in found.items():
+        for name, value in invariants.items():
             assert value[P, k] == (-1 if name == "a_n" else 1) * value[N, m], name
 
 
@@ -131,10 +131,10 @@ def test_lengths_go_with_the_mesh_and_the_parameters_stay(seed: int, scale: floa
         **{name: getattr(SKEWED, name) * scale for name in ("x", "A", "d", "delta", "centre")},
         V=SKEWED.V * scale**2,
     )
-    wanted, found = seen(SKEWED, a, K), seen(larger, a, K)
+    wanted, invariants = seen(SKEWED, a, K), seen(larger, a, K)
     for name, value in wanted.items():
         factor = scale if name in ("d_n", "d_t") else 1.0
-        assert np.allclose(found[name], factor * value, rtol=1e-13, atol=8 * EPS * factor), name
+        assert np.allclose(invariants[name], factor * value, rtol=1e-13, atol=8 * EPS * factor), name
 
 
 def test_a_face_between_the_ends_of_a_periodic_row_has_those_of_its_own_d() -> None:

@@ -57,9 +57,9 @@ def test_a_scheme_steps_a_padded_graph_as_it_steps_the_graph(scheme: Scheme) -> 
     T = noise(graph.cells)
     wanted = np.asarray(general(scheme, graph).advance(jnp.asarray(T)))
     for fill in (0.0, 1e9):
-        found = np.asarray(general(scheme, graph, TO).advance(longer(T, TO.cells, fill)))
-        assert np.abs(found[: graph.cells] - wanted).max() <= 1e-14 * np.abs(wanted).max()
-        assert np.isfinite(found).all()
+        stepped = np.asarray(general(scheme, graph, TO).advance(longer(T, TO.cells, fill)))
+        assert np.abs(stepped[: graph.cells] - wanted).max() <= 1e-14 * np.abs(wanted).max()
+        assert np.isfinite(stepped).all()
 
 
 SPECS = {
@@ -71,16 +71,16 @@ run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, paramet
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_network_steps_a_stack_of_graphs_as_it_steps_each(name: str) -> None:
-    """Padding cells hold garbage; nobody notices."""
+    """Garbage in padding cells does not change the result."""
     net, graphs = random_network(SPECS[name]), [GRAPHS["jittered"], MIXED]
     together = stack_graphs([pad_graph(graph, HOPS) for graph in graphs])
     cells = together.V.shape[1]
     T, S = (jnp.stack([longer(noise(g.cells, k), cells, 1e9) for g in graphs]) for k in (1, 2))
-    found = np.asarray(eqx.filter_jit(jax.vmap(lambda around, T, S: run(net, around, T, S)))(together, T, S))
-    assert np.isfinite(found).all()
+    stepped = np.asarray(eqx.filter_jit(jax.vmap(lambda around, T, S: run(net, around, T, S)))(together, T, S))
+    assert np.isfinite(stepped).all()
     alone = run(net, pad_graph(MIXED, HOPS), *(jnp.asarray(noise(MIXED.cells, k)) for k in (1, 2)))
     wanted = np.asarray(alone)
-    assert np.abs(found[1, : MIXED.cells] - wanted).max() <= 1e-14 * np.abs(wanted).max()
+    assert np.abs(stepped[1, : MIXED.cells] - wanted).max() <= 1e-14 * np.abs(wanted).max()
 
 
 def same(one: PaddedGraph, other: PaddedGraph) -> bool:
@@ -107,12 +107,12 @@ def test_a_padded_graph_has_the_size_asked_for_and_padding_twice_is_padding_once
 
 @every_graph
 def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
-    found = pad_to_size(pad_graph(graph, HOPS), TO)
-    live = np.asarray(found.live)
+    padded = pad_to_size(pad_graph(graph, HOPS), TO)
+    live = np.asarray(padded.live)
     assert live.tolist() == [True] * graph.cells + [False] * (TO.cells - graph.cells)
-    assert np.array_equal(found.V, np.where(live, longer(graph.V, TO.cells), 1.0))
+    assert np.array_equal(padded.V, np.where(live, longer(graph.V, TO.cells), 1.0))
     taken = set(range(graph.cells)) | set(range(TO.cells, TO.cells + graph.ghosts))
-    for hop in found.hops.values():
+    for hop in padded.hops.values():
         mask = np.asarray(hop.mask)
         assert not mask[~live].any()
         for node in hop.ends.values():
@@ -121,7 +121,7 @@ def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
         if hop.share is not None:
             assert np.all(np.asarray(hop.share).sum(axis=1) == pytest.approx(np.where(mask, 1.0, 0.0)))
         assert all(np.all(np.asarray(value)[~live] == 1.0) for value in hop.geometry.values())
-    for rule, shown in found.shown.items():
+    for rule, shown in padded.shown.items():
         field = np.arange(1.0, TO.cells + 1)
         seen = np.asarray(shown.of(jnp.asarray(field)))
         assert np.array_equal(seen[: graph.cells], field[: graph.cells])
@@ -133,12 +133,12 @@ def test_padding_takes_part_in_nothing(graph: DualGraph) -> None:
 def test_a_stack_is_just_large_enough() -> None:
     graphs = [pad_graph(GRAPHS[name], HOPS) for name in ("jittered", "warped", "two")]
     together = stack_graphs(graphs)
-    found = padded_size(jax.tree.map(lambda leaf: np.asarray(leaf)[0], together))
+    size = padded_size(jax.tree.map(lambda leaf: np.asarray(leaf)[0], together))
     sizes = [padded_size(around) for around in graphs]
-    assert found.cells == max(each.cells for each in sizes) == 32
-    assert found.ghosts == max(each.ghosts for each in sizes) == 16
-    assert found.slots == {name: max(each.slots[name] for each in sizes) for name in HOPS}
-    assert found.paths == max(each.paths for each in sizes) == 16
+    assert size.cells == max(each.cells for each in sizes) == 32
+    assert size.ghosts == max(each.ghosts for each in sizes) == 16
+    assert size.slots == {name: max(each.slots[name] for each in sizes) for name in HOPS}
+    assert size.paths == max(each.paths for each in sizes) == 16
     assert together.V.shape == (3, 32)
     assert {leaf.shape[0] for leaf in jax.tree.leaves(together)} == {3}
 

@@ -60,31 +60,31 @@ def neighbours(graph: DualGraph, cell: int) -> list[int]:
 @every_graph
 @pytest.mark.parametrize("hop", HOPS)
 def test_every_array_of_a_hop_is_there_under_its_name(graph: DualGraph, hop: Hop) -> None:
-    wanted, found = Neighbourhoods(graph)[hop], pad_graph(graph, HOPS).hops[hop]
-    assert np.array_equal(found.mask, wanted.mask)
-    assert {end: np.asarray(node).tolist() for end, node in found.ends.items()} == {
+    wanted, padded = Neighbourhoods(graph)[hop], pad_graph(graph, HOPS).hops[hop]
+    assert np.array_equal(padded.mask, wanted.mask)
+    assert {end: np.asarray(node).tolist() for end, node in padded.ends.items()} == {
         end: node.tolist() for end, node in wanted.ends.items()
     }
-    assert set(found.geometry) == {name.name for name in wanted.geometry}
+    assert set(padded.geometry) == {name.name for name in wanted.geometry}
     for name, value in wanted.geometry.items():
-        assert np.array_equal(found.geometry[name.name], value)
-    assert (found.middle is None) == (found.share is None) == (hop is not Hop.RING)
+        assert np.array_equal(padded.geometry[name.name], value)
+    assert (padded.middle is None) == (padded.share is None) == (hop is not Hop.RING)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_precision_is_the_one_asked_for(dtype: str) -> None:
-    found = pad_graph(MIXED, HOPS, dtype=dtype)  # type: ignore[arg-type]
-    real = [found.V, found.hops["ring"].share]
-    real += [leaf for hop in found.hops.values() for leaf in hop.geometry.values()]
-    real += [leaf for shown in found.shown.values() for leaf in (shown.scale, shown.constant)]
+    padded = pad_graph(MIXED, HOPS, dtype=dtype)  # type: ignore[arg-type]
+    real = [padded.V, padded.hops["ring"].share]
+    real += [leaf for hop in padded.hops.values() for leaf in hop.geometry.values()]
+    real += [leaf for shown in padded.shown.values() for leaf in (shown.scale, shown.constant)]
     assert {leaf.dtype.name for leaf in real if leaf is not None} == {dtype}
-    assert found.hops["edge"].ends["N"].dtype == jnp.int32
-    assert np.array_equal(found.V, MIXED.V.astype(dtype))
+    assert padded.hops["edge"].ends["N"].dtype == jnp.int32
+    assert np.array_equal(padded.V, MIXED.V.astype(dtype))
 
 
 def test_hops_may_be_asked_for_twice_and_in_any_order() -> None:
-    found = pad_graph(MIXED, [Hop.RING, Hop.EDGE, Hop.RING])
-    assert list(found.hops) == ["edge", "ring"]
+    padded = pad_graph(MIXED, [Hop.RING, Hop.EDGE, Hop.RING])
+    assert list(padded.hops) == ["edge", "ring"]
     assert list(pad_graph(MIXED).hops) == ["edge"]
 
 
@@ -92,8 +92,8 @@ def test_hops_may_be_asked_for_twice_and_in_any_order() -> None:
 @pytest.mark.parametrize("rule", list(Ghost))
 def test_nodes_show_a_field_as_the_view_says(graph: DualGraph, rule: Ghost) -> None:
     T = noise(graph.cells)
-    found = pad_graph(graph).nodes({"T": jnp.asarray(T)}, {"T": rule})
-    assert np.array_equal(found["T"], view(graph, rule).of(T))
+    nodes = pad_graph(graph).nodes({"T": jnp.asarray(T)}, {"T": rule})
+    assert np.array_equal(nodes["T"], view(graph, rule).of(T))
 
 
 @every_graph
@@ -135,15 +135,15 @@ def test_a_symbol_is_a_parameter_geometry_or_a_field_at_an_end() -> None:
     around = pad_graph(MIXED, [Hop.PATH])
     hop, h1 = around.hops["path"], jnp.asarray(noise(MIXED.cells + MIXED.ghosts))
     wanted = [symbol(name) for name in ("dt", "A_NQ", "V_Q", "h1_Q", "h1_P")]
-    found = hop.values(wanted, {"h1": h1}, {"dt": 0.25})
-    assert list(found) == wanted
-    assert found[symbol("dt")] == 0.25
-    assert np.array_equal(found[symbol("A_NQ")], hop.geometry["A_NQ"])
-    assert np.array_equal(found[symbol("h1_Q")], h1[hop.ends["Q"]])
-    assert np.array_equal(found[symbol("h1_P")], np.broadcast_to(h1[: MIXED.cells, None], hop.mask.shape))
+    values = hop.values(wanted, {"h1": h1}, {"dt": 0.25})
+    assert list(values) == wanted
+    assert values[symbol("dt")] == 0.25
+    assert np.array_equal(values[symbol("A_NQ")], hop.geometry["A_NQ"])
+    assert np.array_equal(values[symbol("h1_Q")], h1[hop.ends["Q"]])
+    assert np.array_equal(values[symbol("h1_P")], np.broadcast_to(h1[: MIXED.cells, None], hop.mask.shape))
     volumes = node_volumes(MIXED)[np.asarray(hop.ends["Q"])]
     assert np.isinf(volumes).any()
-    assert np.array_equal(found[symbol("V_Q")], volumes)
+    assert np.array_equal(values[symbol("V_Q")], volumes)
 
 
 def rate(around: PaddedGraph, T: np.ndarray) -> np.ndarray:

@@ -49,9 +49,9 @@ def test_the_search_finds_the_least_of_a_noisy_bowl() -> None:
         noise = 1e-3 * rng.normal(size=len(constants))
         return np.abs(constants - goal).sum(axis=1) + noise
 
-    found = evolve(loss, np.zeros(3), np.ones(3), generations=60, candidates=24, seed=0)
-    assert np.abs(found.constants - goal).max() < 0.02
-    assert found.history[-1] < 0.1 * found.history[0]
+    minimum = evolve(loss, np.zeros(3), np.ones(3), generations=60, candidates=24, seed=0)
+    assert np.abs(minimum.constants - goal).max() < 0.02
+    assert minimum.history[-1] < 0.1 * minimum.history[0]
     again = evolve(lambda x, _: np.full(len(x), np.nan), np.zeros(3), np.ones(3), generations=2, candidates=8, seed=0)
     assert np.isfinite(again.constants).all()
 
@@ -59,9 +59,9 @@ def test_the_search_finds_the_least_of_a_noisy_bowl() -> None:
 @pytest.mark.parametrize("family", [JUMP, pytest.param(RAMP, marks=pytest.mark.slow)], ids=lambda family: family.name)
 def test_closed_forms_are_proved_to_lie_in_the_region(family) -> None:  # type: ignore[no-untyped-def]
     constants = CONSTANTS + (12.0, 9.0)[: len(family.scales) - 8]
-    found = limiter_region(family.formula(constants))
-    assert found.holds
-    assert found.second_order
+    region = limiter_region(family.formula(constants))
+    assert region.holds
+    assert region.second_order
 
 
 def test_a_line_without_the_bound_is_refused() -> None:

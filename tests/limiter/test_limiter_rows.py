@@ -51,11 +51,11 @@ def test_families_and_networks_stay_within_their_bounds(family) -> None:  # type
     for _ in range(5):
         limiters.append(family.of(jnp.asarray(rng.normal(0, 1, len(family.scales)) * np.array(family.scales))))
     for phi in limiters:
-        found = phi(r, q, c)
-        assert float(found.min()) >= 0
+        limited = phi(r, q, c)
+        assert float(limited.min()) >= 0
         # One rounding of the minimum's arguments, which are at most 40.
-        assert float((found - upper_bound(r, c)).max()) <= 40 * 2 * float(jnp.finfo(found.dtype).eps)
-        assert float(jnp.abs(jnp.where(r <= 0, found, 0.0)).max()) == 0.0
+        assert float((limited - upper_bound(r, c)).max()) <= 40 * 2 * float(jnp.finfo(limited.dtype).eps)
+        assert float(jnp.abs(jnp.where(r <= 0, limited, 0.0)).max()) == 0.0
 
 
 def test_a_limiter_within_the_bound_keeps_total_variation_and_total() -> None:
@@ -94,8 +94,8 @@ def test_errors_on_the_wave_of_jiang_and_shu_are_those_published(
 ) -> None:
     with jax.enable_x64(True):
         wave, rows = jiang_shu_rows(PEERS[name] if name in PEERS else step_of(LIMITERS[name]))
-        found = 100 * np.abs(np.asarray(rows - wave[None])).mean(axis=1)
-    for error, wanted in zip(found, published, strict=True):
+        errors = 100 * np.abs(np.asarray(rows - wave[None])).mean(axis=1)
+    for error, wanted in zip(errors, published, strict=True):
         # Three digits are published.
         assert wanted is None or error == pytest.approx(wanted, abs=0.006)
 

@@ -27,9 +27,9 @@ def train(path: Path, stop_at: int | None = None) -> list[np.ndarray]:
 
     opened = RunFolder.open(path, warn=print) if (path / "run.json").exists() else None
     with opened or RunFolder.create(path, description={}, warn=print) as folder:
-        found = train_limiter(spec, folder, tell)
+        trained = train_limiter(spec, folder, tell)
         assert [record["step"] for record in folder.metrics.read()] == [2, 4, 5, 6]
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(found.weights)]
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(trained.weights)]
 
 
 def test_a_training_that_is_interrupted_and_resumed_gives_the_same_network(

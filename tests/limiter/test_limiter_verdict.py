@@ -11,9 +11,9 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.certify.limiter import limiter_region
 from fluxforge.expression import evaluate, parse
-from fluxforge.limiter import FAMILIES, ClosedForm, Fit, jiang_shu_errors
+from fluxforge.limiter import FAMILIES, HORIZONS, ClosedForm, Fit, held_out_ratios, jiang_shu_errors
 from fluxforge.limiter._distil import measure_on_refits
-from fluxforge.limiter._rows import HORIZONS, TEST, held_out_ratios
+from fluxforge.limiter._rows import TEST
 from fluxforge.pipeline import _limiter
 from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, explain_verdict, formula_phi
 from fluxforge.run import RunFolder
@@ -42,8 +42,8 @@ def judge(phi: str | sp.Expr, fresh: dict[str, float], refit: dict[str, float] |
 
 
 def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted() -> None:
-    found = judge(VAN_LEER, BETTER)
-    verdict, reasons = explain_verdict([found], found)
+    judged = judge(VAN_LEER, BETTER)
+    verdict, reasons = explain_verdict([judged], judged)
     assert verdict == "approximation"
     assert all(reason.startswith("yes") for reason in reasons)
 
@@ -68,8 +68,8 @@ def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted
     ],
 )
 def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: dict[str, float], why: str) -> None:
-    found = judge(phi, fresh)
-    verdict, reasons = explain_verdict([found], found)
+    judged = judge(phi, fresh)
+    verdict, reasons = explain_verdict([judged], judged)
     assert verdict == "refused"
     assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
 
@@ -77,8 +77,8 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
 @pytest.mark.parametrize("own", [0.6, 1.05, float("nan")])
 def test_a_refit_on_profiles_unlike_the_fresh_ones_is_refused_whatever_its_errors(own: float) -> None:
     """0.7 differs from these by more than four standard errors, which are 0.01 each."""
-    found = judge(VAN_LEER, BETTER, BETTER | {"128": own})
-    verdict, reasons = explain_verdict([found], found)
+    judged = judge(VAN_LEER, BETTER, BETTER | {"128": own})
+    verdict, reasons = explain_verdict([judged], judged)
     assert verdict == "refused"
     assert ["drawn as for the refit" in reason for reason in reasons if reason.startswith("NO")] == [True]
     assert explain_verdict([near := judge(VAN_LEER, BETTER, BETTER | {"128": 0.73})], near)[0] == "approximation"
@@ -111,9 +111,9 @@ def test_a_limiter_trained_and_refitted_on_one_profile_is_refused(
 
 @pytest.mark.parametrize("name", DISCOVERED)
 def test_the_bounds_of_a_built_in_limiter_are_proved(name: str) -> None:
-    found = limiter_region(LIMITERS[name].phi)
-    assert found.holds is True
-    assert found.second_order
+    region = limiter_region(LIMITERS[name].phi)
+    assert region.holds is True
+    assert region.second_order
 
 
 @pytest.mark.parametrize("name", DISCOVERED)
@@ -121,12 +121,12 @@ def test_bounds_that_are_proved_by_the_form_are_kept_at_random_places(name: str)
     rng = np.random.default_rng(3)
     r, q = (np.sign(rng.uniform(-1, 1, 20_000)) * 10 ** rng.uniform(-3, 3, 20_000) for _ in range(2))
     c = rng.uniform(0.001, 0.999, 20_000)
-    found = evaluate(LIMITERS[name].phi, {R: r, Q: q, C: c}, np)
+    phi = evaluate(LIMITERS[name].phi, {R: r, Q: q, C: c}, np)
     bound = np.minimum(2 * r / c, 2 / (1 - c))
-    assert (found >= 0).all()
-    assert (found[r <= 0] == 0).all()
+    assert (phi >= 0).all()
+    assert (phi[r <= 0] == 0).all()
     # The bound is computed from the same numbers in one rounding or two.
-    assert (found <= np.maximum(bound, 0) * (1 + 4 * np.finfo(float).eps)).all()
+    assert (phi <= np.maximum(bound, 0) * (1 + 4 * np.finfo(float).eps)).all()
 
 
 def test_the_slopes_of_the_limiter_that_sees_four_cells_are_nearly_those_of_fourth_order() -> None:
@@ -142,9 +142,9 @@ def test_the_slopes_of_the_limiter_that_sees_four_cells_are_nearly_those_of_four
 
 def test_the_limiter_that_jumps_errs_less_than_the_textbooks_on_the_wave_of_jiang_and_shu() -> None:
     with jax.enable_x64(True):
-        found, textbook = (
+        errors, textbook = (
             jiang_shu_errors(formula_phi(LIMITERS[name].phi)) for name in ("discovered-jump", "cfl-superbee")
         )
     # CFL-superbee's errors are those of others' programs, to three digits.
     assert [round(value, 4) for value in textbook.values()] == pytest.approx([0.0290, 0.0243, 0.0203, 0.0171], abs=2e-4)
-    assert max(found.values()) < 0.013
+    assert max(errors.values()) < 0.013

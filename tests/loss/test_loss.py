@@ -61,18 +61,18 @@ def stepped(problem: Problem) -> jax.Array:
 
 def by_hand(loss: recipe.Loss) -> dict[str, float]:
     """The terms as the recipe words them, one problem after the other."""
-    found: dict[str, list[float]] = {}
+    terms: dict[str, list[float]] = {}
     for each in alone():
         new = stepped(each)
         if loss.supervised:
             off = np.asarray(new - each.answer) / (each.dt if loss.supervised.per_step else 1.0)
             size = np.abs(off) if loss.supervised.norm == "l1" else off**2
-            found.setdefault("supervised", []).append(loss.supervised.weight * float(size.mean()))
+            terms.setdefault("supervised", []).append(loss.supervised.weight * float(size.mean()))
         if loss.residual:
             off = np.asarray(theta_residual(loss.residual.theta)(each, new))
             size = np.abs(off) if loss.residual.norm == "l1" else off**2
-            found.setdefault("residual", []).append(loss.residual.weight * float(size.mean()))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            terms.setdefault("residual", []).append(loss.residual.weight * float(size.mean()))
+    return {name: float(np.mean(values)) for name, values in terms.items()}
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,16 @@ def test_an_average_counts_live_cells_only(norm: str) -> None:
 
 def test_defects_are_those_of_the_terms_and_nothing_in_padding() -> None:
     """What a least-squares polish drives to zero must not contain cells that are not there."""
-    own = network()
-    found = np.asarray(eqx.filter_jit(jax.vmap(lambda p: defects(LOSS)(own, p)))(batch()))
-    assert found.shape == (2, 2, 24)
-    assert np.all(found[1, :, 2:] == 0.0)
+    model = network()
+    rows = np.asarray(eqx.filter_jit(jax.vmap(lambda p: defects(LOSS)(model, p)))(batch()))
+    assert rows.shape == (2, 2, 24)
+    assert np.all(rows[1, :, 2:] == 0.0)
     squares = recipe.Loss(
         supervised=recipe.Supervised(weight=0.5, norm="l2"), residual=recipe.Residual(weight=3.0, theta=0.25, norm="l2")
     )
-    assert (found**2).sum(axis=2).mean(axis=0) == pytest.approx(list(by_hand(squares).values()), rel=1e-12)
+    assert (rows**2).sum(axis=2).mean(axis=0) == pytest.approx(list(by_hand(squares).values()), rel=1e-12)
     new = stepped(alone()[0])
-    assert found[0, 1] == pytest.approx(np.asarray(theta_residual(0.25)(alone()[0], new)) * np.sqrt(3 / 24), rel=1e-10)
+    assert rows[0, 1] == pytest.approx(np.asarray(theta_residual(0.25)(alone()[0], new)) * np.sqrt(3 / 24), rel=1e-10)
 
 
 def test_the_absolute_sum_is_over_every_weight_and_bias() -> None:

@@ -43,9 +43,9 @@ def exact(dt: float) -> np.ndarray:
 
 
 def test_the_rate_is_the_operator_with_its_boundary_data_and_its_slope_is_without() -> None:
-    own, field = posed(0.1), jnp.asarray(T)
-    assert np.asarray(own.rate(field)) == pytest.approx(L @ T + R + S, rel=1e-12)
-    assert np.asarray(linearise(own.rate, jnp.asarray(S))(field)) == pytest.approx(L @ T, rel=1e-12)
+    posed_problem, field = posed(0.1), jnp.asarray(T)
+    assert np.asarray(posed_problem.rate(field)) == pytest.approx(L @ T + R + S, rel=1e-12)
+    assert np.asarray(linearise(posed_problem.rate, jnp.asarray(S))(field)) == pytest.approx(L @ T, rel=1e-12)
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.25, 0.5, 1.0])
@@ -55,8 +55,8 @@ def test_the_step_of_the_theta_scheme_has_no_theta_residual(theta: float, fourie
     dt = fourier * LONGEST
     right = T + dt * ((1 - theta) * (L @ T) + R + S)
     new = np.linalg.solve(np.eye(GRAPH.cells) - theta * dt * L, right)
-    found = defect(theta_residual(theta), dt, new)
-    assert np.abs(found).max() <= 1e-12 * np.abs(L @ T).max()
+    remainder = defect(theta_residual(theta), dt, new)
+    assert np.abs(remainder).max() <= 1e-12 * np.abs(L @ T).max()
     assert np.abs(defect(theta_residual(theta + (0.1 if theta < 1 else -0.1)), dt, new)).max() > 1e-3
 
 
@@ -81,8 +81,8 @@ def test_the_hermite_residual_has_the_constant_of_its_formula() -> None:
     """(T' − T)/Δt − … = Δt⁴/720 L⁴ f + O(Δt⁵)."""
     dt = 0.02 * LONGEST
     leading = dt**4 / 720 * np.linalg.matrix_power(L, 4) @ (L @ T + R + S)
-    found = defect(hermite_residual(), dt, exact(dt))
-    assert np.abs(found - leading).max() <= 0.06 * np.abs(leading).max()
+    remainder = defect(hermite_residual(), dt, exact(dt))
+    assert np.abs(remainder - leading).max() <= 0.06 * np.abs(leading).max()
 
 
 @pytest.mark.parametrize("per_step", [False, True])
@@ -108,8 +108,8 @@ def test_the_fourier_number_is_the_step_over_the_fourier_step() -> None:
 def test_the_fourier_number_does_not_see_padding() -> None:
     to = padded_size(AROUND)._replace(cells=40, ghosts=30, slots={"edge": 6})
     numbers = {"dt": jnp.asarray(0.3 * LONGEST), "parameters": {"alpha": jnp.asarray(ALPHA)}}
-    found = reference_number(problem(pad_to_size(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
-    assert float(found) == pytest.approx(0.3, rel=1e-13)
+    number = reference_number(problem(pad_to_size(AROUND, to), jnp.zeros(40), jnp.zeros(40), **numbers))
+    assert float(number) == pytest.approx(0.3, rel=1e-13)
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.5])

@@ -34,7 +34,7 @@ def shrink() -> None:
 
 
 def run(folder: Path) -> None:
-    """Begin a run, or go on with it, to its end."""
+    """Begin a run or resume it, and run it to its end."""
     if (folder / "run.json").exists():
         resume(folder, warn=print)
     else:

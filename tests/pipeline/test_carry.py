@@ -10,8 +10,8 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.mesh import dual
 from fluxforge.paper import read_carried
 from fluxforge.paper.studies._networks import read_networks
-from fluxforge.pipeline import resume
-from fluxforge.pipeline._carry import Case, best_constants, initial_field, relative_error, unseen_mesh
+from fluxforge.pipeline import initial_field, resume, unseen_mesh
+from fluxforge.pipeline._carry import Case, best_constants, relative_error
 from fluxforge.pipeline._flux_form import distil_coefficients
 from fluxforge.run import silent
 from fluxforge.run.carry import CarryResult
@@ -113,6 +113,6 @@ def test_the_best_constants_are_at_least_as_good_as_ones(run: ff.pipeline.Run) -
     T = initial_field(case.graph, "noise", 0)
     exact = case.resolve(T)
     grid = [relative_error(case.weigh_fluxes(network, [float(c)])(T), exact, T) for c in np.linspace(0.4, 1.2, 81)]  # type: ignore[arg-type]
-    found = best_constants(network, case, T, exact)  # type: ignore[arg-type]
-    assert found <= min(grid) * (1 + 1e-6)
-    assert found < grid[60]
+    least = best_constants(network, case, T, exact)  # type: ignore[arg-type]
+    assert least <= min(grid) * (1 + 1e-6)
+    assert least < grid[60]

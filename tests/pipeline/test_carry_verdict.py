@@ -1,4 +1,4 @@
-"""Networks in the form of a flux that are spoiled do not pass, and a free last coefficient is found inconsistent."""
+"""Networks in the form of a flux with wrong weights are refused, and free last coefficients are inconsistent."""
 
 import equinox as eqx
 import jax
@@ -11,14 +11,8 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.mesh import Neumann, Robin, dual, fourier_step, jittered
 from fluxforge.pde import BUILT_IN, HEAT
-from fluxforge.pipeline._carry import (
-    effective_rates,
-    errors_by_step,
-    judge_network,
-    measure_carry,
-    mesh_parameters,
-    unseen_mesh,
-)
+from fluxforge.pipeline import unseen_mesh
+from fluxforge.pipeline._carry import effective_rates, errors_by_step, judge_network, measure_carry, mesh_parameters
 from fluxforge.pipeline._flux_form import distil_coefficients
 from fluxforge.run import silent
 from fluxforge.scheme import nested_tableau
@@ -30,16 +24,16 @@ TOTAL = 0
 
 def network_of(weight: float, *, bias: float = 0.0, equation: str = "heat", free: bool = False) -> FluxNetwork:
     """c = 1 + weight · total + bias, exactly: a single layer, with the total itself in place of its logarithm."""
-    made = build_flux_network(nested_tableau(2), BUILT_IN[equation], jax.random.key(0), depth=2, width=4, free=free)
+    network = build_flux_network(nested_tableau(2), BUILT_IN[equation], jax.random.key(0), depth=2, width=4, free=free)
     rounds = []
-    for each in made.weighted:
+    for each in network.weighted:
         last = each.f.layers[-1]
         line = jnp.zeros((1, len(each.inputs))).at[0, TOTAL].set(weight)
         layer = eqx.tree_at(lambda own: (own.weight, own.bias), last, (line.astype(float), jnp.full((1,), bias)))
         f = eqx.tree_at(lambda own: own.layers, each.f, (layer,))
         logarithm, *others = each.inputs
         rounds.append(type(each)(f, each.stage, each.coefficient, (logarithm.args[0], *others), each.scale))
-    return FluxNetwork(tuple(rounds), made.first, made.tableau, made.equation, made.order, made.free)
+    return FluxNetwork(tuple(rounds), network.first, network.tableau, network.equation, network.order, network.free)
 
 
 def judge(network: FluxNetwork, values: dict[str, object], cells: tuple[int, ...] = ()) -> dict[str, bool]:
@@ -63,8 +57,8 @@ def test_the_formula_that_training_finds_passes() -> None:
     ids=["other sign", "minus one", "too strong", "a constant"],
 )
 def test_spoiled_coefficients_do_not_pass(weight: float, bias: float) -> None:
-    found = judge(network_of(weight, bias=bias), {"alpha": 1.0})
-    assert not found["one step errs less than the integrator's at every step trained with"]
+    checks = judge(network_of(weight, bias=bias), {"alpha": 1.0})
+    assert not checks["one step errs less than the integrator's at every step trained with"]
 
 
 def test_of_coefficients_with_the_other_sign_no_formula_is_chosen() -> None:
@@ -76,22 +70,22 @@ def test_of_coefficients_with_the_other_sign_no_formula_is_chosen() -> None:
 
 
 def test_random_coefficients_do_not_pass() -> None:
-    made = build_flux_network(nested_tableau(2), HEAT, jax.random.key(0), depth=3, width=16)
+    network = build_flux_network(nested_tableau(2), HEAT, jax.random.key(0), depth=3, width=16)
     draw = np.random.default_rng(3)
-    weights = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in made.weighted]
-    spoiled = eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], made, weights)
-    found = judge(spoiled, {"alpha": 1.0}, cells=(60,))
-    assert not found["one step errs less than the integrator's on every unseen mesh"]
-    assert not found["one step errs less than the integrator's at every step trained with"]
-    # What no weights can spoil.
-    assert found["the total is conserved"]
-    assert found["smooth fields move at the equation's own rate as the mesh is refined"]
+    weights = [jnp.asarray(draw.normal(size=each.f.layers[-1].weight.shape)) for each in network.weighted]
+    spoiled = eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], network, weights)
+    checks = judge(spoiled, {"alpha": 1.0}, cells=(60,))
+    assert not checks["one step errs less than the integrator's on every unseen mesh"]
+    assert not checks["one step errs less than the integrator's at every step trained with"]
+    # These hold for any weights.
+    assert checks["the total is conserved"]
+    assert checks["smooth fields move at the equation's own rate as the mesh is refined"]
 
 
 def test_what_suits_diffusion_does_not_pass_for_transport_far_from_it() -> None:
     """c = 1 − 0.5 total damps diffusion at its longest steps; upwind transport alone needs less."""
-    found = judge(network_of(-0.6, equation="advection"), {"velocity": (1.0, 0.4)})
-    assert not all(found.values())
+    checks = judge(network_of(-0.6, equation="advection"), {"velocity": (1.0, 0.4)})
+    assert not all(checks.values())
 
 
 def test_a_free_last_coefficient_is_inconsistent_under_refinement() -> None:

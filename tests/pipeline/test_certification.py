@@ -8,7 +8,7 @@ import pytest
 from fluxforge import recipe
 from fluxforge.distil import Fitted, Free
 from fluxforge.expression import parse
-from fluxforge.pipeline._formula import Formula
+from fluxforge.pipeline import Formula
 from fluxforge.pipeline._judgement import describe_match, matching_scheme
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from own_equations import FISHER, written
@@ -24,7 +24,7 @@ def spec(folder: Path) -> recipe.Recipe:
     return recipe.override(base, changes)
 
 
-def found(message: str, output: str) -> Formula:
+def fitted_formula(message: str, output: str) -> Formula:
     known = {name: symbol(name) for name in NAMES}
     stage = Stage({"z": Message(parse(message, known))}, {"T_new": Output(parse(output, known))})
     return Formula(Free((stage,), {}), Fitted({}, {}, 0.0, {}, 0.0))
@@ -44,7 +44,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> recipe.Recipe:
     ],
 )
 def test_euler_is_recognised_however_it_is_written(own: recipe.Recipe, message: str, output: str) -> None:
-    assert matching_scheme(found(message, output), own) == "euler"
+    assert matching_scheme(fitted_formula(message, output), own) == "euler"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_euler_is_recognised_however_it_is_written(own: recipe.Recipe, message: 
     ],
 )
 def test_what_is_not_the_scheme_is_none(own: recipe.Recipe, message: str, output: str) -> None:
-    assert matching_scheme(found(message, output), own) is None
+    assert matching_scheme(fitted_formula(message, output), own) is None
 
 
 def test_other_integrators_are_recognised_by_what_they_do(own: recipe.Recipe) -> None:

@@ -14,15 +14,15 @@ DONE = Discovery(recipe="toy", seed=0, seconds={}, recovered=False, reasons=())
 
 @pytest.fixture
 def begun(monkeypatch, tmp_path):
-    """Where runs would go on, with what; nothing is trained."""
+    """The recipes and folders of the runs that were begun; nothing is trained."""
     monkeypatch.chdir(tmp_path)
-    found = []
+    runs = []
     monkeypatch.setattr(
         _discover,
         "finish_run",
-        lambda spec, folder, tell: found.append((spec, folder.path)) or Run(folder.path, spec, DONE),
+        lambda spec, folder, tell: runs.append((spec, folder.path)) or Run(folder.path, spec, DONE),
     )
-    return found
+    return runs
 
 
 def test_a_shipped_recipe_by_name_goes_to_the_first_free_folder(begun):

@@ -1,4 +1,4 @@
-"""From a network to a believed formula, with networks whose functions are known: a gauge, a wrong sign, noise."""
+"""From a network to an accepted formula, with networks whose functions are known: a gauge, a wrong sign, noise."""
 
 import json
 import math
@@ -74,7 +74,7 @@ def trained(own: recipe.Recipe, *, bend: float = 0.04, factor: float = 1.0) -> T
 
 
 @pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def explain_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(name: str = "run", **how: float) -> dict[str, Any]:
         own = spec()
         monkeypatch.setattr(_distillation, "train", lambda *_, **__: trained(own, **how))
@@ -84,8 +84,8 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(found: Any, tmp_path: Path) -> None:
-    document = found()
+def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(explain_network: Any, tmp_path: Path) -> None:
+    document = explain_network()
     assert document["recovered"], document["reasons"]
     assert document["constants"]["c1"] == pytest.approx(1.0, abs=1e-9)
     scheme, euler = find(tmp_path / "run" / "scheme.json"), find("euler")
@@ -102,8 +102,8 @@ def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(found: An
 
 
 @pytest.mark.slow
-def test_a_network_that_diffuses_twice_too_fast_is_not_believed(found: Any, tmp_path: Path) -> None:
-    document = found(factor=2.0)
+def test_a_network_that_diffuses_twice_too_fast_is_not_believed(explain_network: Any, tmp_path: Path) -> None:
+    document = explain_network(factor=2.0)
     assert not document["recovered"]
     assert any(reason.startswith("NO") for reason in document["reasons"])
     assert not (tmp_path / "run" / "scheme.json").exists()

@@ -63,10 +63,10 @@ def spec_of(equation: str, folder: Path, **changes: Any) -> recipe.Recipe:
 def test_a_network_that_computes_fishers_scheme_is_recovered_with_its_parameters(tmp_path: Path) -> None:
     spec = spec_of(FISHER, tmp_path)
     (tmp_path / "own.toml").unlink()  # the run does not need it any more
-    found = explain(reacting(spec, 1), spec, tmp_path / "run")
-    assert found.verdict == "recovered"
-    assert found.scheme == "euler"
-    assert found.as_expected
+    discovery = explain(reacting(spec, 1), spec, tmp_path / "run")
+    assert discovery.verdict == "recovered"
+    assert discovery.scheme == "euler"
+    assert discovery.as_expected
     scheme = load(tmp_path / "run" / "scheme.json")
     assert scheme.equation == recipe.equation_of(spec)
     assert {str(each) for each in scheme.stages[0].outputs["T_new"].expression.free_symbols} >= {"r", "T", "S", "dt"}
@@ -74,16 +74,16 @@ def test_a_network_that_computes_fishers_scheme_is_recovered_with_its_parameters
     how = {"parameters": {"D": 0.01, "r": 2.0}, "initial": "x*y", "boundary": ff.Neumann(), "dt": 0.1, "steps": 5}
     ours, euler = (ff.simulate(each, squares(4), **how).fields[-1] for each in (scheme, find("euler", scheme.equation)))
     assert ours == pytest.approx(euler, abs=1e-14)
-    assert not any("heat" in text or "α" in text for text in (*(found.findings or ()), *found.reasons))
+    assert not any("heat" in text or "α" in text for text in (*(discovery.findings or ()), *discovery.reasons))
 
 
 @pytest.mark.slow
 def test_a_network_of_another_exponent_is_not_taken_for_fishers(tmp_path: Path) -> None:
     spec = spec_of(FISHER, tmp_path)
-    found = explain(reacting(spec, 2), spec, tmp_path / "run")
-    assert found.verdict != "recovered"
-    assert not found.as_expected
-    assert any("the law of the data is another one" in text for text in found.reasons)
+    discovery = explain(reacting(spec, 2), spec, tmp_path / "run")
+    assert discovery.verdict != "recovered"
+    assert not discovery.as_expected
+    assert any("the law of the data is another one" in text for text in discovery.reasons)
 
 
 def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the_file(
@@ -94,16 +94,16 @@ def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the
     spec = spec_of(FISHER, tmp_path, **few, **{"search.threshold": 1e-6, "search.samples": 100, "network.width": 4})
     monkeypatch.chdir(tmp_path)
     content = recipe.text("first-order", changes=_flat(spec))
-    found = discover(written(content, tmp_path, "recipe.toml"), tmp_path / "run").document
-    assert found["equation"] == "fisher"
-    assert found["parameters"] == {"D": 1.0, "r": R}
-    assert "diffusivity" not in found
-    assert found["verdict"] == "refused"
+    document = discover(written(content, tmp_path, "recipe.toml"), tmp_path / "run").document
+    assert document["equation"] == "fisher"
+    assert document["parameters"] == {"D": 1.0, "r": R}
+    assert "diffusivity" not in document
+    assert document["verdict"] == "refused"
     page = (tmp_path / "run" / "report.html").read_text()
     assert "fisher" in page
     assert not any(word in page for word in ("heat", "temperature", "diffusivity α"))
     (tmp_path / "own.toml").unlink()
-    assert resume(tmp_path / "run").document == found
+    assert resume(tmp_path / "run").document == document
 
 
 def _flat(spec: recipe.Recipe) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_trained_networks_are_recovered_as_the_law_of_their_data_and_no_other(
     spec = recipe.override(
         recipe.load("first-order"), full | {"equation": str(written(equation, tmp_path)), "data.law": law}
     )
-    found = discover(spec, tmp_path / "run").document
-    assert found.verdict == "recovered"
-    assert found["scheme"] == scheme
-    assert found.as_expected
+    document = discover(spec, tmp_path / "run").document
+    assert document["verdict"] == "recovered"
+    assert document["scheme"] == scheme
+    assert document["as_expected"]

@@ -71,8 +71,8 @@ def test_formulas_whose_certificate_contradicts_them_are_refused(text: str, verd
     system = compare_system(scheme, study_graph(), run_patch_test(scheme, jittered(5, 0.2, 1)))
     empty = dict.fromkeys(("linearity", "conservation", "time", "stability", "maximum", "cost"))
     certificate = Certificate("own", True, (), (), semidiscrete=system, space={}, modified={}, curves=(), **empty)
-    found, reasons = judge_run({"all is well": True}, certificate, None)
-    assert found == verdict
+    judged, reasons = judge_run({"all is well": True}, certificate, None)
+    assert judged == verdict
     said = "yes" if verdict == "approximation" else "NO"
     assert (
         reasons[-1]
@@ -97,9 +97,9 @@ def test_the_coefficient_goes_to_one_with_the_step() -> None:
 def test_intervals_of_constant_coefficients_are_those_of_the_tableau() -> None:
     for tableau in (nested_tableau(3), rkl2_tableau(4)):
         ones = len(tableau.rows) - 1
-        found = stability_interval(tableau, lambda total, ones=ones: [np.ones_like(total)] * ones, 12.0)
+        interval = stability_interval(tableau, lambda total, ones=ones: [np.ones_like(total)] * ones, 12.0)
         # Steps are tried 0.2 % apart.
-        assert tableau.stable_to * 0.997 < found <= tableau.stable_to
+        assert tableau.stable_to * 0.997 < interval <= tableau.stable_to
 
 
 def test_an_interval_ends_where_the_first_step_is_unstable() -> None:

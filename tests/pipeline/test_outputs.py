@@ -1,4 +1,4 @@
-"""What a finished run left: checked when it is resumed, restored where it is missing, named where it is changed."""
+"""Outputs of a finished run: checked when it is resumed, restored where missing, reported where changed."""
 
 import errno
 import json
@@ -39,7 +39,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def told(run: Path) -> list[str]:
-    """What is said when a run is resumed."""
+    """The warnings when a run is resumed."""
     warnings: list[str] = []
     resume(run, warn=warnings.append)
     return warnings
@@ -102,9 +102,9 @@ def test_a_report_is_restored_from_the_formula_that_was_found_and_not_from_an_ed
 def test_the_terminal_names_what_was_restored(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "scheme.json").unlink()
     assert main(["discover", "--resume", str(run), "--json"]) == 0
-    found = capsys.readouterr()
-    assert "scheme.json: was missing and is restored" in " ".join(found.err.split())
-    assert json.loads(found.out)["verdict"] == "recovered"
+    captured = capsys.readouterr()
+    assert "scheme.json: was missing and is restored" in " ".join(captured.err.split())
+    assert json.loads(captured.out)["verdict"] == "recovered"
 
 
 def test_a_finished_run_whose_recipe_was_changed_is_refused(run: Path) -> None:
@@ -182,8 +182,8 @@ def test_a_search_that_the_clock_ended_is_told_in_the_document_and_on_the_termin
     )
     for arguments in (["first-order", "-o", str(tmp_path / "run")], ["--resume", str(tmp_path / "run")]):
         assert main(["discover", *arguments, "--json"]) == 0
-        found = capsys.readouterr()
-        document = json.loads(found.out)
+        captured = capsys.readouterr()
+        document = json.loads(captured.out)
         assert document["ended_by_clock"] == ["T_new"]
         assert [front["ended_by_clock"] for front in document["fronts"].values()] == [False, True]
-        assert "warning: the time limit search.seconds stopped the search for T_new" in " ".join(found.err.split())
+        assert "warning: the time limit search.seconds stopped the search for T_new" in " ".join(captured.err.split())

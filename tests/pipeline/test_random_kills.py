@@ -1,4 +1,4 @@
-"""Fifty kills at random moments of a small discovery: its end is that of one never killed, bit for bit."""
+"""Fifty kills at random moments of a small discovery: the result is bit for bit that of one never killed."""
 
 import json
 import os

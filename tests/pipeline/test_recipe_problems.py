@@ -8,15 +8,8 @@ from msgspec.structs import replace
 
 from fluxforge import recipe
 from fluxforge.data import source
-from fluxforge.pipeline._problems import (
-    HALVINGS,
-    draw_problems,
-    judged_steps,
-    ladder,
-    needs_small_steps,
-    with_shortest_steps,
-    with_steps,
-)
+from fluxforge.pipeline import ladder, with_steps
+from fluxforge.pipeline._problems import HALVINGS, draw_problems, judged_steps, needs_small_steps, with_shortest_steps
 from fluxforge.run import add_seconds
 
 ON_MESHES = recipe.Recipe(name="meshes", data=recipe.Meshes(fourier=(0.05, 0.5)))
@@ -69,8 +62,8 @@ def test_nothing_but_the_steps_changes() -> None:
 
 
 def test_a_loss_that_looks_ahead_has_a_limit_only() -> None:
-    found = {name: needs_small_steps(spec(recipe.Loss(residual=each))) for name, each in RESIDUALS.items()}
-    assert found == {"hermite": True, "trapezoid": True, "backward": True, "forward": False, "between": True}
+    needed = {name: needs_small_steps(spec(recipe.Loss(residual=each))) for name, each in RESIDUALS.items()}
+    assert needed == {"hermite": True, "trapezoid": True, "backward": True, "forward": False, "between": True}
     # A hermite residual has no θ, whatever stands there.
     assert needs_small_steps(spec(recipe.Loss(residual=recipe.Residual(kind="hermite", theta=0.0))))
     assert not needs_small_steps(spec(SUPERVISED))

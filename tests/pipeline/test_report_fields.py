@@ -33,18 +33,18 @@ def test_network_formula_and_reference_are_drawn_with_all_their_differences(fold
     read = read_member(SPEC, folder, 0)
     for one, other in zip(jax.tree.leaves(read), jax.tree.leaves(trained.member(0)), strict=True):
         np.testing.assert_array_equal(one, other)
-    found = panels(draw_fields(find("euler"), SPEC, folder, 0))
+    fields = panels(draw_fields(find("euler"), SPEC, folder, 0))
     pairs = ["network − formula", "network − reference", "formula − reference"]
-    assert list(found) == ["network", "formula", "reference", *pairs]
+    assert list(fields) == ["network", "formula", "reference", *pairs]
     # The formula is the law: three steps of sums of a few terms of size 1, each rounded to 1e-16.
-    assert np.abs(found["formula − reference"]).max() < 1e-13
-    assert np.abs(found["network − reference"]).max() > 1e-6
+    assert np.abs(fields["formula − reference"]).max() < 1e-13
+    assert np.abs(fields["network − reference"]).max() > 1e-6
 
 
 def test_without_a_checkpoint_the_formula_is_compared_with_the_reference_alone(folder):
     assert read_member(SPEC, folder, 0) is None
-    found = panels(draw_fields(find("euler"), SPEC, folder, 0))
-    assert list(found) == ["formula", "reference", "formula − reference"]
+    fields = panels(draw_fields(find("euler"), SPEC, folder, 0))
+    assert list(fields) == ["formula", "reference", "formula − reference"]
 
 
 def test_a_recipe_without_evaluation_has_no_such_figure(folder):

@@ -1,6 +1,7 @@
 """`Run`: what `ff.discover` returns and `ff.load_run` reads, on real networks trained for a few steps."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fluxforge.pipeline import (
     Discovery,
     Generalisation,
     Measured,
+    MetricColumns,
     Run,
     _generalisation,
     discover,
@@ -27,7 +29,6 @@ from fluxforge.pipeline import (
     run_folder,
     to_document,
 )
-from fluxforge.pipeline import _run as run_module
 from fluxforge.run.result import Arm, Extrapolated
 from fluxforge.scheme import find, save
 from fluxforge.stepping import TrainedNetwork, network_stepper
@@ -87,12 +88,14 @@ def test_a_run_has_its_verdict_scheme_certificate_and_document(folder: Path) -> 
     assert run.certificate.lines[0].property == "linear"
 
 
-def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "train", None)
-    run = ff.load_run(folder)
+def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, tmp_path: Path) -> None:
+    """A run whose checkpoints are gone is loaded all the same; its network is refused when it is asked for."""
+    shutil.copytree(folder, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    run = ff.load_run(tmp_path / "run")
     assert run.verdict == "recovered"
     assert "first-order" in repr(run)
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="no checkpoint"):
         _ = run.network
 
 
@@ -106,9 +109,9 @@ def test_the_network_is_the_one_of_least_loss_with_the_parameters_of_the_recipe(
     T = graph.x[:, 0] ** 2
     with jax.enable_x64(True):
         wanted = np.asarray(network_stepper(second, graph, 1e-3, diffusivity=ALPHA, source=2.0)(T))
-    found = run.network(mesh, T, dt=1e-3, boundary=ff.Dirichlet(1.0), source=2.0)
+    stepped = run.network(mesh, T, dt=1e-3, boundary=ff.Dirichlet(1.0), source=2.0)
     # The same program on the same numbers, but for a compilation of its own.
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(stepped, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
     one = ff.simulate(run.network, mesh, initial=T, source=2.0, boundary=ff.Dirichlet(1.0), dt=1e-3, steps=1)
     np.testing.assert_allclose(one.fields[-1], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
     assert one.dt_limit is None
@@ -140,10 +143,10 @@ def test_metrics_are_columns_with_a_row_per_record(folder: Path) -> None:
 
 
 def test_columns_of_unequal_records_are_filled_with_nan() -> None:
-    found = run_module.MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
-    np.testing.assert_array_equal(found["a"], [[1.0, np.nan], [np.nan, np.nan]])
-    np.testing.assert_array_equal(found["b"], [np.nan, 3.0])
-    assert dict(run_module.MetricColumns([])) == {}
+    columns = MetricColumns([{"step": 1, "a": [1.0, None]}, {"step": 2, "b": 3}])
+    np.testing.assert_array_equal(columns["a"], [[1.0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(columns["b"], [np.nan, 3.0])
+    assert dict(MetricColumns([])) == {}
 
 
 def test_pandas_is_asked_for_by_name_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +208,7 @@ def test_what_is_no_finished_run_is_one_line(tmp_path: Path) -> None:
 
 
 def test_discover_resume_and_load_run_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its record makes the document again, byte for byte."""
+    """The record gives the same document again, byte for byte."""
     toy_pipeline.install(monkeypatch.setattr)
     first = discover("first-order", tmp_path / "run")
     for run in (first, resume(tmp_path / "run"), ff.load_run(tmp_path / "run")):
@@ -233,7 +236,7 @@ def arm(error: float) -> Arm:
 
 
 def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its networks are trained, what is measured of them is given."""
+    """Its networks are trained; their measurements are given."""
     errors = {"sparse": (0.1, 0.2), "dense": (0.3, 0.4)}
     beyond = Extrapolated(
         fourier={"0.1": errors, "1": errors, "stability limit": errors},

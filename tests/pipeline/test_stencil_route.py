@@ -1,4 +1,4 @@
-"""The route through the stencil, with networks whose functions are known: a midpoint rule in a gauge, and impostors."""
+"""The route through the stencil, with networks whose functions are known: a midpoint rule in a gauge, and others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +19,8 @@ from fluxforge.errors import DiscoveryError
 from fluxforge.expression import parse
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.pde import HEAT
-from fluxforge.pipeline import _distillation, _judgement, _problems, discover
-from fluxforge.pipeline._formula import Formula, judge
+from fluxforge.pipeline import Formula, _distillation, _judgement, _problems, discover
+from fluxforge.pipeline._formula import judge
 from fluxforge.pipeline._judgement import _compare_stencils, read_network
 from fluxforge.run import silent
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
@@ -72,7 +72,7 @@ def spec(**changes: Any) -> recipe.Recipe:
 def network(own: recipe.Recipe, *, first: tuple[int, int], second: tuple[int, int], share: float = 0.5) -> Network:
     """Two layers; `first` and `second` are the powers of A and δ in their messages, `share` the first one's step."""
     gauges = [jnp.asarray(g, "float32") for g in (-0.4, 2.5)]
-    made: list[AbstractMLP] = [
+    parts: list[AbstractMLP] = [
         Message(gauges[0], first),
         Update(gauges[0], share),
         Message(gauges[1], second),
@@ -81,7 +81,7 @@ def network(own: recipe.Recipe, *, first: tuple[int, int], second: tuple[int, in
     return eqx.tree_at(
         lambda n: tuple(f for layer in n.layers for f in (layer.messages[0].f, layer.update.f)),
         build(own.network, jax.random.key(0)),
-        tuple(made),
+        tuple(parts),
         is_leaf=lambda leaf: isinstance(leaf, AbstractMLP),
     )
 
@@ -106,13 +106,13 @@ def _small() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def found() -> Formula:
+def midpoint_formula() -> Formula:
     """The midpoint rule, each layer in its own gauge."""
     return _distillation.read_formula(network(spec(), first=FLUX, second=FLUX), spec=spec(), tell=silent)
 
 
-def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Formula) -> None:
-    assert {name: str(value) for name, value in found.fitted.rational.items()} == {
+def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(midpoint_formula: Formula) -> None:
+    assert {name: str(value) for name, value in midpoint_formula.fitted.rational.items()} == {
         "a1": "1/2",
         "c1": "1/2",
         "a2": "1",
@@ -120,32 +120,34 @@ def test_a_midpoint_rule_in_a_gauge_is_found_with_its_constants(found: Formula) 
     }
     for name, wanted in {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}.items():
         # Fractions are taken within three uncertainties.
-        assert abs(found.fitted.values[name] - wanted) <= 3.0 * found.fitted.uncertainty[name] < 1e-3
-    laws = found.evidence.laws
+        assert (
+            abs(midpoint_formula.fitted.values[name] - wanted) <= 3.0 * midpoint_formula.fitted.uncertainty[name] < 1e-3
+        )
+    laws = midpoint_formula.evidence.laws
     assert laws is not None
     assert laws.near.exponents == pytest.approx({"A": 1, "delta": -1, "V": -1, "dt": 1}, abs=0.1)
     wanted = {"A_PN": 1, "delta_PN": -1, "A_NQ": 1, "delta_NQ": -1, "V_P": -1, "V_N": -1, "dt": 2}
     assert laws.far.exponents == pytest.approx(wanted, abs=1e-4)
     assert laws.far.factor == pytest.approx(ALPHA**2 / 2, rel=1e-3)
-    assert found.evidence.order == 2
+    assert midpoint_formula.evidence.order == 2
 
 
-def test_its_formulas_are_those_of_the_midpoint_rule(found: Formula) -> None:
+def test_its_formulas_are_those_of_the_midpoint_rule(midpoint_formula: Formula) -> None:
     edge = message_symbols(Hop.EDGE, ("h1",))
     for name, text in {"z1": "alpha*A/delta*(T_N - T_P)", "z2": "alpha*A/delta*(h1_N - h1_P)"}.items():
-        assert sp.expand(parse(found.messages[name], edge) - parse(text, edge)) == 0
+        assert sp.expand(parse(midpoint_formula.messages[name], edge) - parse(text, edge)) == 0
     node = output_symbols(("z1", "z2"), ())
     for name, text in {"h1": "T + dt*S/2 + dt*z1/(2*V)", "T_new": "T + dt*S + dt*z2/V"}.items():
-        assert sp.expand(parse(found.outputs[name], node) - parse(text, node)) == 0
-    assert str(found.fitted.rational["c1"]) == "1/2"
-    loss = found.losses(0.0)
+        assert sp.expand(parse(midpoint_formula.outputs[name], node) - parse(text, node)) == 0
+    assert str(midpoint_formula.fitted.rational["c1"]) == "1/2"
+    loss = midpoint_formula.losses(0.0)
     assert loss.rational == pytest.approx(loss.formula, rel=0.05)
-    assert found.scheme("midpoint", HEAT).name == "discovered-midpoint"
+    assert midpoint_formula.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
-def test_the_network_s_own_constants_are_read_at_every_step(found: Formula) -> None:
+def test_the_network_s_own_constants_are_read_at_every_step(midpoint_formula: Formula) -> None:
     """The midpoint rule has the same constants at every step, those of least loss are others: no recovery."""
-    own = read_network(network(spec(), first=FLUX, second=FLUX), found, spec())
+    own = read_network(network(spec(), first=FLUX, second=FLUX), midpoint_formula, spec())
     assert [reading.step for reading in own.readings] == pytest.approx(np.geomspace(0.5, 0.1, 5))
     # Its weights are of single precision, and so are the gauges that cancel.
     for reading in own.readings:
@@ -155,18 +157,18 @@ def test_the_network_s_own_constants_are_read_at_every_step(found: Formula) -> N
     judgement = judge(own.readings, threshold=0.97, law=None)
     assert judgement.verdict == "approximation"
     assert [text for text in judgement.reasons if text.startswith("NO: c1 at Δt = 0.5: 0.5 ±")]
-    rows = found.evidence.against_step
+    rows = midpoint_formula.evidence.against_step
     assert rows is not None
     assert [row.step for row in rows] == [0.5 / 2**k for k in range(8)]
     assert rows[0].constants["c1"] < 0.45
 
 
-def test_the_stencils_of_network_and_formula_agree(found: Formula) -> None:
+def test_the_stencils_of_network_and_formula_agree(midpoint_formula: Formula) -> None:
     own = network(spec(), first=FLUX, second=FLUX)
-    check = _compare_stencils(own, found, spec())
+    check = _compare_stencils(own, midpoint_formula, spec())
     assert check.agree
     assert check.difference < 1e-5
-    other = _compare_stencils(network(spec(), first=FLUX, second=FLUX, share=-3.0), found, spec())
+    other = _compare_stencils(network(spec(), first=FLUX, second=FLUX, share=-3.0), midpoint_formula, spec())
     assert other.agree is False
 
 

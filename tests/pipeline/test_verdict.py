@@ -28,23 +28,25 @@ def judged(*readings: Reading, threshold: float = 0.97) -> Judgement:
     return judge(readings, threshold=threshold, law=EXACT)
 
 
-def failed(found: Judgement) -> list[str]:
-    return [reason for reason in found.reasons if reason.startswith("NO: ")]
+def failed(judgement: Judgement) -> list[str]:
+    return [reason for reason in judgement.reasons if reason.startswith("NO: ")]
 
 
 def steps(**changes: object) -> list[Reading]:
     """Five Δt, one of which is changed."""
-    found = [replace(GOOD, step=0.5 / 2**k) for k in range(5)]
-    found[1] = replace(found[1], **changes)  # type: ignore[arg-type]
-    return found
+    readings = [replace(GOOD, step=0.5 / 2**k) for k in range(5)]
+    readings[1] = replace(readings[1], **changes)  # type: ignore[arg-type]
+    return readings
 
 
 def test_a_formula_that_is_what_the_network_learned_is_recovered() -> None:
-    found = judged(*steps())
-    assert found.verdict == "recovered"
-    assert not failed(found)
-    assert len(found.reasons) == 5
-    assert found.reasons[0].startswith("yes: with constants of its own at each Δt, the formula leaves at most 2.0% of")
+    judgement = judged(*steps())
+    assert judgement.verdict == "recovered"
+    assert not failed(judgement)
+    assert len(judgement.reasons) == 5
+    assert judgement.reasons[0].startswith(
+        "yes: with constants of its own at each Δt, the formula leaves at most 2.0% of"
+    )
 
 
 DOUBTS = {
@@ -60,9 +62,9 @@ DOUBTS = {
 @pytest.mark.parametrize("doubt", DOUBTS)
 def test_each_condition_can_fail_by_itself_and_leaves_an_approximation(doubt: str) -> None:
     changes, line = DOUBTS[doubt]
-    found = judged(*steps(**changes))
-    assert found.verdict == "approximation"
-    (only,) = failed(found)
+    judgement = judged(*steps(**changes))
+    assert judgement.verdict == "approximation"
+    (only,) = failed(judgement)
     assert line in only
 
 
@@ -77,9 +79,9 @@ def test_the_law_of_the_data_has_to_be_met_to_their_own_error() -> None:
             "0.0101; that of the law itself on the same data is 0.01",
         ),
     ):
-        found = judge(steps(), threshold=0.97, law=law)
-        assert found.verdict == "approximation"
-        assert text in failed(found)[0]
+        judgement = judge(steps(), threshold=0.97, law=law)
+        assert judgement.verdict == "approximation"
+        assert text in failed(judgement)[0]
     assert (
         judge(steps(), threshold=0.97, law=law_condition(0.99e-2, exact=False, data_error=1e-2)).verdict == "recovered"
     )
@@ -90,9 +92,9 @@ def test_a_network_that_is_the_formula_exactly_needs_the_constants_exactly() -> 
     """Nothing is unexplained, so that nothing excuses a difference: 1 + z + 0.8 z² is no midpoint rule."""
     nothing = dict.fromkeys("ac", 1e-12)
     own = {"own": {"a": 0.5, "c": 1.001}, "own_uncertainty": nothing, "hidden": nothing, "least_uncertainty": nothing}
-    found = judged(*steps(explained=1.0, explained_by_least=0.999, **own))
-    assert found.verdict == "approximation"
-    assert "c at Δt = 0.25: 1.001" in failed(found)[0]
+    judgement = judged(*steps(explained=1.0, explained_by_least=0.999, **own))
+    assert judgement.verdict == "approximation"
+    assert "c at Δt = 0.25: 1.001" in failed(judgement)[0]
 
 
 def test_what_is_unexplained_excuses_a_tenth_of_a_constant_at_most() -> None:
@@ -103,9 +105,9 @@ def test_what_is_unexplained_excuses_a_tenth_of_a_constant_at_most() -> None:
 
 def test_a_constant_that_the_network_does_not_determine_is_not_recovered() -> None:
     loose = [replace(each, own_uncertainty={"a": 0.2, "c": 0.02}) for each in steps()]
-    found = judged(*loose)
-    assert found.verdict == "approximation"
-    assert failed(found) == ["NO: the network does not determine a: ± 0.2 at best"]
+    judgement = judged(*loose)
+    assert judgement.verdict == "approximation"
+    assert failed(judgement) == ["NO: the network does not determine a: ± 0.2 at best"]
     # Two steps at which it does are enough: a term in Δt² is not seen at the shortest.
     assert judged(*loose[:3], *steps()[3:]).verdict == "recovered"
     # What neither the network nor the loss determines is a gauge, and is held.

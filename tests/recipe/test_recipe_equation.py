@@ -1,4 +1,4 @@
-"""Recipes about equations of their own: read into the recipe, checked, and as named as ever for heat."""
+"""Recipes with equations of their own: read into the recipe and checked; those for heat keep their fingerprints."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from fluxforge.recipe import (
 )
 from own_equations import ADVECTION, FISHER, written
 
-# As they were before recipes had an equation: run folders are gone on with only if they stay the same.
+# As they were before recipes had an equation: run folders can be resumed only if they stay the same.
 FINGERPRINTS = {
     ("first-order", "quick"): "e75bb5d4f73853f2",
     ("first-order", "paper"): "239a820e728ca930",
@@ -48,13 +48,13 @@ def test_an_equation_is_found_beside_the_recipe_and_kept_inside_it(
     expected = pde.find(tmp_path / "own.toml")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    found = load(path)
+    spec = load(path)
     (tmp_path / "own.toml").unlink()
-    again = from_dict(to_dict(found), "run.json")
-    assert again == found
+    again = from_dict(to_dict(spec), "run.json")
+    assert again == spec
     assert equation_of(again) == expected
     assert settings(again) == {"D": 2.0, "r": 1.0}
-    assert fingerprint(again) == fingerprint(found)
+    assert fingerprint(again) == fingerprint(spec)
 
 
 @pytest.mark.parametrize(("name", "preset"), FINGERPRINTS)
@@ -76,12 +76,12 @@ def test_a_document_from_before_there_were_equations_is_about_heat() -> None:
 
 
 def test_the_equation_and_its_parameters_decide(tmp_path: Path) -> None:
-    found = load(recipe_file(tmp_path))
-    other = override(found, {"parameters.r": 1.5})
+    spec = load(recipe_file(tmp_path))
+    other = override(spec, {"parameters.r": 1.5})
     assert settings(other) == {"D": 2.0, "r": 1.5}
-    assert len({fingerprint(found), fingerprint(other), fingerprint(PLAIN)}) == 3
+    assert len({fingerprint(spec), fingerprint(other), fingerprint(PLAIN)}) == 3
     # A default that is written down is the same number.
-    assert settings(override(found, {"parameters.r": 1.0})) == settings(found)
+    assert settings(override(spec, {"parameters.r": 1.0})) == settings(spec)
 
 
 def test_files_given_on_the_command_line_and_in_python_are_relative_to_the_working_folder(
@@ -103,8 +103,8 @@ def test_a_recipe_with_an_equation_is_written_as_text_that_is_read_again(
     shown = text(path, changes={"parameters.r": 3.0, "seed": 4})
     assert settings(load(written(shown, tmp_path, "shown.toml"))) == {"D": 2.0, "r": 3.0}
     in_full = text("first-order", changes={"equation": "own.toml", "diffusivity": 1.0})
-    found = load(written(in_full, tmp_path, "full.toml"))
-    assert equation_of(found).name == "fisher"
+    spec = load(written(in_full, tmp_path, "full.toml"))
+    assert equation_of(spec).name == "fisher"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever is set or read: a recipe, or a refusal of one line."""
+"""Any document and any change gives a recipe or a RecipeError of one line."""
 
 import tempfile
 from collections.abc import Callable
@@ -20,7 +20,7 @@ WORDS = ["adam", "meshes", "pairs", "two-cells", "ring", "hermite", "regular", "
 
 
 def outcome(function: Callable[..., Recipe], *arguments: Any) -> Recipe | RecipeError:
-    """What comes of a call: a recipe, or a refusal, whose message is one line."""
+    """The recipe that a call returns, or the message of its RecipeError, which is one line."""
     try:
         return function(*arguments)
     except RecipeError as error:

@@ -16,9 +16,7 @@ from fluxforge.graph import device_memory
 from fluxforge.pipeline import discover
 from fluxforge.recipe import Recipe, TwoCells, list_recipes, load, override, refuse_too_large, training_memory
 from fluxforge.recipe._memory import MARGIN
-from fluxforge.train import train
-from fluxforge.train._optimise import optimiser
-from fluxforge.train._step import begin, chunk_function
+from fluxforge.train import begin, chunk_function, optimiser, train
 
 FULL = msgspec.structs.replace(
     override(ON_MESHES, {"training.polish": {}, "search": {}, "loss.residual": {}, "loss.sparsity": {}}), arms={}
@@ -31,11 +29,11 @@ def numbers(kind: inspect.Type, prefix: str = "") -> list[tuple[str, inspect.Int
         case inspect.IntType() | inspect.FloatType():
             return [(prefix, kind)]
         case inspect.StructType():
-            return [found for field in kind.fields for found in numbers(field.type, f"{prefix}.{field.name}")]
+            return [number for field in kind.fields for number in numbers(field.type, f"{prefix}.{field.name}")]
         case inspect.UnionType():
-            return [found for inner in kind.types for found in numbers(inner, prefix)]
+            return [number for inner in kind.types for number in numbers(inner, prefix)]
         case inspect.TupleType():
-            return [found for k, inner in enumerate(kind.item_types) for found in numbers(inner, f"{prefix}[{k}]")]
+            return [number for k, inner in enumerate(kind.item_types) for number in numbers(inner, f"{prefix}[{k}]")]
         case inspect.DictType():
             return numbers(kind.value_type, f"{prefix}.name")
     return []

@@ -1,4 +1,4 @@
-"""Single fields set anew."""
+"""Single fields of a recipe overridden."""
 
 from pathlib import Path
 from typing import Any

@@ -52,9 +52,9 @@ def tables(law=None):
 
 def test_a_consistent_flux_is_seen_whatever_its_free_part():
     for free in (0.0, 1.0, 3.0):
-        found = fit_limits(constant_network(free, 1.0, -free), tables())
-        assert found.holds
-        assert (found.normal.fraction, found.total.fraction) == (1, 0)
+        consistency = fit_limits(constant_network(free, 1.0, -free), tables())
+        assert consistency.holds
+        assert (consistency.normal.fraction, consistency.total.fraction) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_consistent_flux_is_seen_whatever_its_free_part():
     ],
 )
 def test_data_of_another_flux_are_not_believed_consistent(law, psi):
-    found = fit_limits(constant_network(*psi), tables(law))
-    assert not found.holds
+    consistency = fit_limits(constant_network(*psi), tables(law))
+    assert not consistency.holds
 
 
 def test_a_network_that_is_right_in_the_mean_only_is_not_believed():
@@ -127,10 +127,10 @@ def test_held_out_problems_of_a_family_are_as_many_for_one_mesh_as_for_several()
 
 def test_the_corrected_flux_is_one_on_held_out_meshes():
     size = HeldOut(meshes=2, problems=4, finest=2, sizes=(4, 6))
-    found = score_family("irregular", {"corrected": balances_of(CORRECTED)}, seed=3, size=size)["corrected"]
-    assert [each.kind for each in found.kinds] == ["waves", "sines"]
-    assert (found.worst.error_ratio, found.step_ratio) == pytest.approx((1.0, 1.0), rel=1e-12)
-    assert found.worst.ratio_error == pytest.approx(0.0, abs=1e-12)
+    score = score_family("irregular", {"corrected": balances_of(CORRECTED)}, seed=3, size=size)["corrected"]
+    assert [each.kind for each in score.kinds] == ["waves", "sines"]
+    assert (score.worst.error_ratio, score.step_ratio) == pytest.approx((1.0, 1.0), rel=1e-12)
+    assert score.worst.ratio_error == pytest.approx(0.0, abs=1e-12)
 
 
 # Chosen for waves alone: 0.78 of the corrected flux's error for these on regular triangles, and 1.8 for sines.
@@ -166,13 +166,13 @@ def test_built_in_laws_keep_what_they_claim_on_unseen_meshes(name):
     balances = balances_of(Constants(*map(float, SKEWED[name].constants)))
     size = HeldOut(meshes=2, problems=32, finest=8, sizes=(9, 18, 36, 54))
     for family in ("right", "jittered", "quadrilaterals"):
-        found = score_family(family, {name: balances}, seed=77, size=size)[name]
-        assert found.order > 1.85
-        assert all(each.error_ratio <= 1.02 for each in found.kinds)
-        assert found.step_ratio >= 0.8
+        score = score_family(family, {name: balances}, seed=77, size=size)[name]
+        assert score.order > 1.85
+        assert all(each.error_ratio <= 1.02 for each in score.kinds)
+        assert score.step_ratio >= 0.8
         # What each was chosen for: the geometric mean of both kinds, and of the steps.
-        assert name != "skew-error" or np.prod([each.error_ratio for each in found.kinds]) ** 0.5 < 0.94
-        assert name != "skew-step" or family == "quadrilaterals" or found.step_ratio > 1.02
+        assert name != "skew-error" or np.prod([each.error_ratio for each in score.kinds]) ** 0.5 < 0.94
+        assert name != "skew-step" or family == "quadrilaterals" or score.step_ratio > 1.02
     ours, base = (least_coercivity(each, seed=77, count=16, n=5) for each in (balances, balances_of(CORRECTED)))
     assert ours > ((1.0 - 1e-9) * base if name == "skew-coercivity" else 0.0)
     assert find(name).claims.linear_exact

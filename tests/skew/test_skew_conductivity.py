@@ -10,7 +10,7 @@ from fluxforge.pde import BUILT_IN
 from fluxforge.scheme import EULER, Damping, damped_space, integrate
 from fluxforge.skew import CONDUCTIVITIES, Constants, FluxOperator, SteadyProblem, balances_of, fit_order
 from fluxforge.skew._problems import LINE_FAMILIES
-from fluxforge.stepping._assemble import generator
+from fluxforge.stepping import generator
 
 LAW = Constants(1.45, 1.1, 0.8, 0.75)
 TENSOR, JUMP = CONDUCTIVITIES["tensor"], CONDUCTIVITIES["jump"]

@@ -40,9 +40,9 @@ def test_a_converged_blend_is_conservative():
     operator = FluxOperator(dual(make_mesh("irregular", 6, 2)))
     graph, psi = operator.graph, face_weights(CORRECTED, operator.invariants)
     walls = halves(graph)
-    found = solve_monotone(operator, psi, np.zeros(graph.cells), walls)
-    assert found.converged
-    nodes = np.concatenate([found.cells, walls])
+    solution = solve_monotone(operator, psi, np.zeros(graph.cells), walls)
+    assert solution.converged
+    nodes = np.concatenate([solution.cells, walls])
     correction = (operator.face_fluxes(psi) - operator.plain_fluxes()) @ nodes
     two_point = operator.plain_fluxes() @ nodes
     balance = operator.plain_matrix() @ nodes + _limit(graph, correction, nodes) @ nodes
@@ -57,9 +57,9 @@ def test_where_nothing_has_to_be_limited_the_blend_is_the_linear_flux():
     nodes = np.concatenate([graph.x, graph.centre[graph.interior :]])
     walls = nodes[graph.cells :] @ [1.0, 0.4]
     psi = face_weights(CORRECTED, operator.invariants)
-    found = solve_monotone(operator, psi, np.zeros(graph.cells), walls)
+    solution = solve_monotone(operator, psi, np.zeros(graph.cells), walls)
     # A linear field has no extremum inside: limited only if a correction is larger than the two-point fluxes allow.
-    assert found.cells == pytest.approx(nodes[: graph.cells] @ [1.0, 0.4], abs=1e-5)
+    assert solution.cells == pytest.approx(nodes[: graph.cells] @ [1.0, 0.4], abs=1e-5)
 
 
 def test_limited_corrections_raise_no_maximum_and_lower_no_minimum():

@@ -23,8 +23,7 @@ from fluxforge.skew import (
     stretch_mesh,
     tabulate_faces,
 )
-from fluxforge.stepping import simulate, steady
-from fluxforge.stepping._assemble import generator
+from fluxforge.stepping import generator, simulate, steady
 
 LAW = Constants(1.45, 1.1, 0.8, 0.75)
 
@@ -88,8 +87,8 @@ def test_rotation_changes_nothing_that_the_network_sees():
             self.name = name
 
         def __call__(self, x):
-            found = getattr(field, self.name)((x - 0.5) @ turn.T + 0.5)
-            return found @ turn if self.name == "gradient" else found
+            values = getattr(field, self.name)((x - 0.5) @ turn.T + 0.5)
+            return values @ turn if self.name == "gradient" else values
 
     other = type(field)(Turned("value"), Turned("gradient"), Turned("laplacian"))
     here, there = tabulate_faces(dual(mesh), [field]), tabulate_faces(dual(turned), [other])
@@ -146,9 +145,9 @@ def test_linear_fields_are_steady_for_other_conductivities(name):
     scheme = integrate(EULER, equation, space(2), name="tried")
     mesh = make_mesh("jittered", 6, 1)
     parameters = {"k": 2.0} if name == "conduction" else {"K": [[2.0, 0.5], [0.5, 1.0]]}
-    found = steady(scheme, mesh, parameters=parameters, boundary=Dirichlet("1 + 2*x - y"))
-    x, y = found.graph.x.T
-    assert found.field == pytest.approx(1 + 2 * x - y, abs=1e-9)
+    solution = steady(scheme, mesh, parameters=parameters, boundary=Dirichlet("1 + 2*x - y"))
+    x, y = solution.graph.x.T
+    assert solution.field == pytest.approx(1 + 2 * x - y, abs=1e-9)
 
 
 def test_weights_follow_the_formula():
@@ -168,7 +167,7 @@ def test_fields_linear_on_either_side_of_a_jump_are_steady():
     mesh = Mesh(mesh.points + moves, mesh.cells, mesh.boundary, origin="a line of faces at x = 1/2")
     # The flux 2 k = 2 · 1 on the left, 0.2 · 10 on the right.
     wall = Dirichlet("(x - 0.5)*(0.2 + 1.8*(x < 0.5)) + 3*y")
-    found = steady("skew-error", mesh, equation="conduction", parameters={"k": "1 + 9*(x > 0.5)"}, boundary=wall)
-    x, y = found.graph.x.T
+    solution = steady("skew-error", mesh, equation="conduction", parameters={"k": "1 + 9*(x > 0.5)"}, boundary=wall)
+    x, y = solution.graph.x.T
     exact = (x - 0.5) * np.where(x < 0.5, 2.0, 0.2) + 3 * y
-    assert found.field == pytest.approx(exact, abs=1e-9)
+    assert solution.field == pytest.approx(exact, abs=1e-9)

@@ -1,4 +1,4 @@
-"""An interrupted run of `discover skew` ends like one that was not, and repeats no finished stage."""
+"""An interrupted and resumed run of `discover skew` gives the result of an uninterrupted one; no stage is repeated."""
 
 import json
 import os

@@ -32,20 +32,20 @@ GRAPHS = 32
 
 
 def tiny(**training: Any) -> recipe.Recipe:
-    """The recipe with other words about training."""
+    """The recipe with other settings of its training."""
     return replace(TINY, training=replace(TINY.training, **training))
 
 
 @cache
 def graphs() -> FixedSource:
-    found = source(TINY)
-    assert isinstance(found, FixedSource)
-    assert len(found.problems.dt) == GRAPHS
-    return found
+    training_source = source(TINY)
+    assert isinstance(training_source, FixedSource)
+    assert len(training_source.problems.dt) == GRAPHS
+    return training_source
 
 
 def spoilt(field: str, which: list[int], value: float) -> FixedSource:
-    """The data with a number nobody expects in some graphs."""
+    """The data with `value` in the field of some of the graphs."""
     held = np.array(getattr(graphs().problems, field))
     held[which] = value
     fields = {name: getattr(graphs().problems, name) for name in ("graph", "T", "S", "dt", "parameters", "answer")}
@@ -67,7 +67,7 @@ def weights(done: Trained, member: int | None = None) -> np.ndarray:
 
 @contextmanager
 def opened(path: Path) -> Iterator[RunFolder]:
-    """A run folder, new or gone on with; no damage is expected."""
+    """A run folder, created or reopened; a warning about damage fails the test."""
     way = RunFolder.open(path, warn=pytest.fail) if path.exists() else begun(path)
     with way as folder:
         yield folder

@@ -1,4 +1,4 @@
-"""Steps that are not sane are not taken, and are counted; a run of nothing else is given up."""
+"""Steps whose loss or gradient is not finite or explodes are skipped and counted; a run of nothing else is refused."""
 
 from functools import cache
 from pathlib import Path
@@ -129,10 +129,10 @@ def test_a_run_of_nothing_but_nan_is_given_up_and_its_last_good_state_kept(tmp_p
             error.value
         )
     with opened(tmp_path / "run") as folder:
-        found = folder.checkpoints.latest(start(), fingerprint=recipe.fingerprint(TINY))
+        checkpoint = folder.checkpoints.latest(start(), fingerprint=recipe.fingerprint(TINY))
         records = folder.metrics.read()
-    assert found is not None
-    step, state = found
+    assert checkpoint is not None
+    step, state = checkpoint
     assert step == 20
     for k in (0, 1):
         assert same(of_member(state, k), of_member(start(), k))
@@ -159,13 +159,13 @@ def test_nan_steps_do_not_pass_for_progress() -> None:
 def test_a_member_that_fails_does_not_disturb_the_others() -> None:
     broken = jax.tree.map(lambda leaf: leaf.at[1].set(jnp.nan) if eqx.is_inexact_array(leaf) else leaf, start().network)
     state = eqx.tree_at(lambda s: s.network, start(), broken)
-    found, _ = chunk()(state, graphs(), jnp.asarray(40))
+    after, _ = chunk()(state, graphs(), jnp.asarray(40))
     wanted, _ = chunk()(start(), graphs(), jnp.asarray(40))
-    assert same(of_member(found, 0), of_member(wanted, 0))
-    done = module._collect_trained(TINY, found)
+    assert same(of_member(after, 0), of_member(wanted, 0))
+    done = module._collect_trained(TINY, after)
     assert done.failed == (False, True)
     assert done.skipped == (0, 40)
-    assert not module._is_finished(found, TINY.training)
+    assert not module._is_finished(after, TINY.training)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def of(f: MLP, x: np.ndarray) -> np.ndarray:
 def moved(f: MLP, x: np.ndarray) -> float:
     """How far merging moves the function, in units of its size."""
     wanted = of(f, x)
-    found = of(merge_units(f, x), x)
-    assert np.isfinite(found).all()
-    return float(np.abs(found - wanted).max() / max(1.0, np.abs(wanted).max()))
+    merged = of(merge_units(f, x), x)
+    assert np.isfinite(merged).all()
+    return float(np.abs(merged - wanted).max() / max(1.0, np.abs(wanted).max()))
 
 
 class Plan(NamedTuple):
@@ -122,11 +122,11 @@ def test_units_on_one_line_become_two() -> None:
     units += [(far, 4.0, 1.5), (far, -4.0, 9.0), (-2 * far, 6.0, -0.25)]
     x = np.random.default_rng(1).uniform(-1, 1, (100, 2))
     f = mlp(units)
-    found = merge_units(f, x)
-    assert len(found.layers[0].bias) == 2
+    merged = merge_units(f, x)
+    assert len(merged.layers[0].bias) == 2
     assert moved(f, x) <= 1e-13
     slope = 1.5 + 0.5
-    assert np.asarray(found.layers[1].weight[0] * jnp.linalg.norm(found.layers[0].weight, axis=1)) == pytest.approx(
+    assert np.asarray(merged.layers[1].weight[0] * jnp.linalg.norm(merged.layers[0].weight, axis=1)) == pytest.approx(
         [1.0 - 1.5 + slope, 2.0 + 0.5 - slope], rel=1e-12
     )
 
@@ -134,25 +134,25 @@ def test_units_on_one_line_become_two() -> None:
 def test_a_linear_network_is_a_line_through_the_origin() -> None:
     w = np.array([1.0, -2.0, 0.5])
     x = np.random.default_rng(2).uniform(-1, 1, (60, 3))
-    found = merge_units(mlp([(w, 9.0, 0.5), (w, 9.0, 0.5)]), x)
-    assert len(found.layers[0].bias) == 2
-    assert np.asarray(found.layers[0].bias).tolist() == [0.0, 0.0]
-    assert float(found.layers[1].bias[0]) == pytest.approx(9.0, rel=1e-14)
-    assert of(found, x)[:, 0] == pytest.approx(x @ w + 9.0, rel=1e-12)
+    merged = merge_units(mlp([(w, 9.0, 0.5), (w, 9.0, 0.5)]), x)
+    assert len(merged.layers[0].bias) == 2
+    assert np.asarray(merged.layers[0].bias).tolist() == [0.0, 0.0]
+    assert float(merged.layers[1].bias[0]) == pytest.approx(9.0, rel=1e-14)
+    assert of(merged, x)[:, 0] == pytest.approx(x @ w + 9.0, rel=1e-12)
 
 
 def test_the_strongest_line_comes_first() -> None:
     weak, strong = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     x = np.random.default_rng(3).uniform(-1, 1, (60, 2))
     for units in ([(weak, 0.1, 0.5), (strong, 0.1, 3.0)], [(strong, 0.1, 3.0), (weak, 0.1, 0.5)]):
-        found = merge_units(mlp(units), x)
-        assert np.asarray(found.layers[0].weight[0]) == pytest.approx(np.sqrt(3) * strong, abs=1e-13)
-        assert np.asarray(found.layers[0].weight[1]) == pytest.approx(-np.sqrt(3) * strong, abs=1e-13)
+        merged = merge_units(mlp(units), x)
+        assert np.asarray(merged.layers[0].weight[0]) == pytest.approx(np.sqrt(3) * strong, abs=1e-13)
+        assert np.asarray(merged.layers[0].weight[1]) == pytest.approx(-np.sqrt(3) * strong, abs=1e-13)
 
 
 def test_nothing_is_nothing() -> None:
-    found = merge_units(mlp([(np.zeros(2), 0.0, 0.0)], 0.25), np.ones((3, 2)))
-    assert np.asarray(of(found, np.ones((3, 2)))).tolist() == [[0.25]] * 3
+    merged = merge_units(mlp([(np.zeros(2), 0.0, 0.0)], 0.25), np.ones((3, 2)))
+    assert np.asarray(of(merged, np.ones((3, 2)))).tolist() == [[0.25]] * 3
 
 
 @pytest.mark.parametrize(

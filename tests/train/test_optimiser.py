@@ -26,36 +26,36 @@ def test_a_linear_rate_falls_along_a_line_to_zero() -> None:
 
 
 def test_a_cosine_falls_along_a_cosine_to_zero() -> None:
-    found = rates(schedule="cosine")
-    assert found == pytest.approx(1.0 + np.cos(np.pi * np.linspace(0, 1, 101)), abs=1e-14)
-    assert found[50] == pytest.approx(1.0, rel=1e-14)
+    rate = rates(schedule="cosine")
+    assert rate == pytest.approx(1.0 + np.cos(np.pi * np.linspace(0, 1, 101)), abs=1e-14)
+    assert rate[50] == pytest.approx(1.0, rel=1e-14)
 
 
 def test_a_decay_begins_where_it_is_told() -> None:
-    found = rates(schedule="linear", decay_from=0.6)
-    assert np.all(found[:61] == 2.0)
-    assert found[60:] == pytest.approx(np.linspace(2.0, 0.0, 41), abs=1e-14)
+    rate = rates(schedule="linear", decay_from=0.6)
+    assert np.all(rate[:61] == 2.0)
+    assert rate[60:] == pytest.approx(np.linspace(2.0, 0.0, 41), abs=1e-14)
 
 
 def test_a_warm_up_rises_along_a_line_and_never_from_zero() -> None:
-    found = rates(schedule="constant", warm_up=0.1)
-    assert found[:10] == pytest.approx(2.0 * np.arange(1, 11) / 10, rel=1e-13)
-    assert np.all(found[10:] == 2.0)
+    rate = rates(schedule="constant", warm_up=0.1)
+    assert rate[:10] == pytest.approx(2.0 * np.arange(1, 11) / 10, rel=1e-13)
+    assert np.all(rate[10:] == 2.0)
 
 
 def test_a_decay_waits_for_the_warm_up() -> None:
-    found = rates(schedule="cosine", warm_up=0.2, decay_from=0.0)
-    assert found[:20] == pytest.approx(2.0 * np.arange(1, 21) / 20, rel=1e-13)
-    assert found[20] == 2.0
-    assert found[60] == pytest.approx(1.0, rel=1e-13)
-    assert found[100] == pytest.approx(0.0, abs=1e-15)
+    rate = rates(schedule="cosine", warm_up=0.2, decay_from=0.0)
+    assert rate[:20] == pytest.approx(2.0 * np.arange(1, 21) / 20, rel=1e-13)
+    assert rate[20] == 2.0
+    assert rate[60] == pytest.approx(1.0, rel=1e-13)
+    assert rate[100] == pytest.approx(0.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("options", [{"decay_from": 1.0}, {"warm_up": 1.0}])
 def test_a_decay_that_never_begins(options: dict[str, float]) -> None:
-    found = rates(schedule="linear", **options)
-    assert np.isfinite(found).all()
-    assert found[99] == pytest.approx(2.0, rel=1e-13)
+    rate = rates(schedule="linear", **options)
+    assert np.isfinite(rate).all()
+    assert rate[99] == pytest.approx(2.0, rel=1e-13)
 
 
 def test_a_rate_can_be_traced() -> None:

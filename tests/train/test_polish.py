@@ -12,7 +12,6 @@ from fluxforge.data import Problem
 from fluxforge.errors import InputError
 from fluxforge.gnn import Network, cast, parameters
 from fluxforge.loss import data_loss
-from fluxforge.train import _optimise as module
 from fluxforge.train import polish
 from small_networks import random_network, spec
 
@@ -40,23 +39,25 @@ def test_a_network_that_can_be_exact_becomes_exact() -> None:
 
 def test_absolute_values_fall_by_lbfgs() -> None:
     start = random_network(SECTION)
-    found = polish(start, graphs().problems, ABSOLUTE, recipe.Polish(method="lbfgs", steps=40))
-    assert loss(found, ABSOLUTE) < 0.3 * loss(start, ABSOLUTE)
+    polished = polish(start, graphs().problems, ABSOLUTE, recipe.Polish(method="lbfgs", steps=40))
+    assert loss(polished, ABSOLUTE) < 0.3 * loss(start, ABSOLUTE)
 
 
 def test_squares_that_fall_do_not_excuse_a_loss_that_rises() -> None:
     """One wild answer: least squares bends to it, and the mean absolute value of a perfect network gets worse."""
-    given = graphs().problems
-    answer = given.answer.at[3].add(50.0)
-    wild = Problem(given.graph, given.T, given.S, given.dt, given.parameters, answer)
-    found = polish(exact(), wild, ABSOLUTE, recipe.Polish(steps=30))
-    assert np.array_equal(parameters(found), parameters(exact()))
-    assert loss(found, ABSOLUTE, wild) == pytest.approx(50 / 32, rel=1e-9)
+    batch = graphs().problems
+    answer = batch.answer.at[3].add(50.0)
+    wild = Problem(batch.graph, batch.T, batch.S, batch.dt, batch.parameters, answer)
+    polished = polish(exact(), wild, ABSOLUTE, recipe.Polish(steps=30))
+    assert np.array_equal(parameters(polished), parameters(exact()))
+    assert loss(polished, ABSOLUTE, wild) == pytest.approx(50 / 32, rel=1e-9)
 
 
-def test_a_jacobian_that_would_not_fit_is_refused_by_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ENTRIES", 6 * 64 - 1)
-    with pytest.raises(
-        InputError, match=r"^field 'training\.polish\.method': gauss-newton on 6 parameters and 64 values"
-    ):
-        polish(random_network(SECTION), graphs().problems, SQUARES, recipe.Polish())
+def test_a_jacobian_that_would_not_fit_is_refused_by_its_field() -> None:
+    """With 1,250 units a layer the Jacobian of 64 rows would have 2.008·10⁸ entries, just beyond the limit."""
+    large = random_network(spec(features="simplified", mlp="relu", depth=3, width=1250, update="direct"))
+    count = parameters(large).size
+    assert 2 * 10**8 < 64 * count < 2.02 * 10**8
+    message = rf"^field 'training\.polish\.method': gauss-newton on {count} parameters and 64 values"
+    with pytest.raises(InputError, match=message):
+        polish(large, graphs().problems, SQUARES, recipe.Polish())

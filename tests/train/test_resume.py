@@ -1,12 +1,14 @@
-"""Interrupted runs: gone on with in their folder, they end as if nothing had happened."""
+"""Interrupted runs, resumed in their folder, give the same result as an uninterrupted run."""
 
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from jaxtyping import PRNGKeyArray
 from small_runs import TINY, graphs, opened, tiny, weights
 
+from fluxforge.data import AbstractSource, Problem
 from fluxforge.errors import InputError
 from fluxforge.run import Metrics
 from fluxforge.train import Trained, train
@@ -14,14 +16,14 @@ from fluxforge.train import Trained, train
 
 @cache
 def whole() -> Trained:
-    """A run that nothing interrupts and no folder sees."""
+    """An uninterrupted run without a folder."""
     return train(TINY, graphs())
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """What a run leaves: its metrics, and its checkpoints with their seals."""
-    found = [path / "metrics.jsonl", *sorted((path / "checkpoints").iterdir())]
-    return {file.name: file.read_bytes() for file in found}
+    """The files of a run: its metrics, and its checkpoints with their digests."""
+    paths = [path / "metrics.jsonl", *sorted((path / "checkpoints").iterdir())]
+    return {file.name: file.read_bytes() for file in paths}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +71,10 @@ def test_an_interrupted_run_gone_on_with_ends_the_same(
     with opened(tmp_path / "run") as folder:
         done = train(TINY, graphs(), folder=folder)
     assert np.array_equal(weights(done), weights(whole()))
-    found = files(tmp_path / "run")
-    assert found["metrics.jsonl"] == wanted["metrics.jsonl"]
+    resumed = files(tmp_path / "run")
+    assert resumed["metrics.jsonl"] == wanted["metrics.jsonl"]
     for name in ("step-000000040.safetensors", "step-000000040.safetensors.sha256"):
-        assert found[name] == wanted[name]
+        assert resumed[name] == wanted[name]
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -99,11 +101,19 @@ def test_an_interruption_while_a_line_is_written_leaves_neither_gap_nor_double(
     assert files(tmp_path / "run") == wanted
 
 
-def test_an_interruption_before_the_first_step_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluxforge.train._train._is_finished", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+class InterruptedSource(AbstractSource):
+    """A source whose first batch is interrupted."""
+
+    def batch(self, key: PRNGKeyArray, count: int) -> Problem:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_before_the_first_step_loses_nothing(tmp_path: Path) -> None:
     with opened(tmp_path / "run") as folder, pytest.raises(KeyboardInterrupt):
-        train(TINY, graphs(), folder=folder)
-    monkeypatch.undo()
+        train(TINY, InterruptedSource(), folder=folder)
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("*.safetensors")] == [
+        "step-000000000.safetensors"
+    ]
     with opened(tmp_path / "run") as folder:
         assert np.array_equal(weights(train(TINY, graphs(), folder=folder)), weights(whole()))
 

@@ -40,8 +40,8 @@ def shaken(seed: int, size: float) -> Network:
 
 @cache
 def reduced() -> Reduced:
-    (found,) = sparsify([shaken(0, 0.02)], problems())
-    return found
+    (reduction,) = sparsify([shaken(0, 0.02)], problems())
+    return reduction
 
 
 def test_a_network_near_the_lemmas_is_brought_back_to_it() -> None:
@@ -55,8 +55,8 @@ def test_a_network_near_the_lemmas_is_brought_back_to_it() -> None:
 def test_the_sparse_network_is_the_first_order_scheme_on_meshes_it_has_not_seen() -> None:
     graph = dual(jittered(4, 0.3, seed=1), {"left": Neumann(0.4)})
     T, dt = noise(graph.cells), 0.4 * fourier_step(graph)
-    found = np.asarray(network_stepper(reduced().network, graph, dt)(T))
-    assert np.abs(found - whole_step(BUILT_IN["euler"], graph, dt)(T)).max() <= 1e-7
+    stepped = np.asarray(network_stepper(reduced().network, graph, dt)(T))
+    assert np.abs(stepped - whole_step(BUILT_IN["euler"], graph, dt)(T)).max() <= 1e-7
 
 
 def test_what_merging_alone_did_is_told() -> None:

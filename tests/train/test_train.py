@@ -104,9 +104,9 @@ def test_early_stopping_waits_for_the_last_member_to_improve(tmp_path: Path) -> 
         losses = np.array([np.add(line["supervised"], line["sparsity"]) for line in folder.metrics.read()])
     assert not whole.stopped_early
     assert losses.shape == (40, 2)
-    found = [told(tiny(chunk=1, patience=patience)) for patience in (1, 3)]
+    runs = [told(tiny(chunk=1, patience=patience)) for patience in (1, 3)]
     wanted = [stop(losses, patience) for patience in (1, 3)]
-    assert [done.steps for done, _ in found] == wanted
+    assert [done.steps for done, _ in runs] == wanted
     assert 1 < wanted[0] < wanted[1] < 40
-    assert all(done.stopped_early and not any(done.failed) for done, _ in found)
-    assert [lines[-1][0] for _, lines in found] == wanted
+    assert all(done.stopped_early and not any(done.failed) for done, _ in runs)
+    assert [lines[-1][0] for _, lines in runs] == wanted

@@ -1,4 +1,4 @@
-"""Processes killed while they train: started again until they are done, they end as one that was never killed."""
+"""Processes killed while they train: restarted until done, they give the result of one never killed."""
 
 import random
 import subprocess
@@ -36,7 +36,7 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
 
 
 def trained(process: subprocess.Popen[str], folder: Path, steps: int, later: float) -> list[str]:
-    """Train in a folder until it is done, or killed so many steps and seconds on; all that was said."""
+    """Train in a folder until it is done, or killed after so many steps and seconds; returns all lines printed."""
     assert process.stdin is not None
     process.stdin.write(f"{folder} {steps} {later:.6f}\n")
     return list(iter(lambda: line(process), "dead"))

@@ -10,7 +10,7 @@ from fluxforge.data import FixedSource, source
 from fluxforge.run import RunFolder
 from fluxforge.train import train
 
-# A line of metrics every step and a checkpoint every third one, so that a kill loses steps that have to be made again.
+# A line of metrics every step and a checkpoint every third one, so that a kill loses steps that have to be repeated.
 SPEC = tiny(chunk=1, checkpoint_every=3)
 
 
@@ -19,9 +19,9 @@ def say(text: object) -> None:
 
 
 def run(folder: str, steps: int, later: float) -> None:
-    """Train from wherever the last process stopped, telling every step; after so many of them a deadly alarm is set.
+    """Train from the last checkpoint, printing every step; after so many of them, set an alarm that ends the process.
 
-    It rings after `later` seconds of this process's own processor time: how busy the machine is does not matter.
+    It goes off after `later` seconds of this process's own processor time: how busy the machine is does not matter.
     """
     told = 0
 
@@ -43,7 +43,7 @@ def run(folder: str, steps: int, later: float) -> None:
 
 
 def nursery() -> None:
-    """For each line "folder steps later", a process that trains there: modules are loaded once, JAX wakes in it."""
+    """For each line "folder steps later", a process that trains there; modules are imported once, before the fork."""
     for line in sys.stdin:
         if (child := os.fork()) == 0:
             folder, steps, later = line.split()

@@ -98,7 +98,7 @@ def ensemble(
     scaled = [unit_volume(graph)[0] for graph in graphs]
     together = stack_graphs([pad_graph(graph, hops, dtype=dtype) for graph in scaled])
     cells, nodes = together.V.shape[1], together.shown["owner"].cell.shape[1]
-    x = np.stack([_places(graph, cells, nodes) for graph in graphs])
+    x = np.stack([_node_positions(graph, cells, nodes) for graph in graphs])
     if boundary is None:
         return Ensemble(together, put(x, dtype))
     # Networks are tested with steps for Dirichlet boundaries, which are shorter than those for insulated ones.
@@ -106,7 +106,7 @@ def ensemble(
     return Ensemble(together, put(x, dtype), held)
 
 
-def _places(graph: DualGraph, cells: int, nodes: int) -> Float[np.ndarray, "nodes 2"]:
+def _node_positions(graph: DualGraph, cells: int, nodes: int) -> Float[np.ndarray, "nodes 2"]:
     """Centroids, then the centres of the boundary faces, in the unit square."""
     low, high = graph.centre.min(axis=0), graph.centre.max(axis=0)
     x = np.zeros((nodes, 2))
@@ -141,9 +141,9 @@ def pose(
     held = jnp.where(free, mesh.graph.shown["dirichlet"].constant, g)
     live = mesh.graph.live
     T, S = (jnp.where(live, field[:cells], 0.0) for field in (T, S))
-    given = draw_parameters(mesh, key, model, cell_size, jumps)
-    padded_graph, parameters = model.put_on(mesh.graph.with_boundary(held.astype(mesh.x.dtype)), *given)
-    measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *given)[0]
+    drawn = draw_parameters(mesh, key, model, cell_size, jumps)
+    padded_graph, parameters = model.put_on(mesh.graph.with_boundary(held.astype(mesh.x.dtype)), *drawn)
+    measured = padded_graph if mesh.held is None else model.put_on(mesh.held, *drawn)[0]
     step = fourier / fastest_rate(measured, T, parameters=parameters, equation=model.equation)
     return problem(padded_graph, T, S, dt=step, parameters=parameters, equation=model.equation, law=law)
 
@@ -163,8 +163,8 @@ def draw_parameters(
     keys = jax.random.split(of_jumps, max(len(varied), 1))
     cells = mesh.graph.V.shape
     return size, {
-        name: jnp.exp(jax.random.uniform(own, cells, dtype, -most, most))
-        for name, own in zip(varied, keys, strict=False)
+        name: jnp.exp(jax.random.uniform(name_key, cells, dtype, -most, most))
+        for name, name_key in zip(varied, keys, strict=False)
     }
 
 
@@ -180,13 +180,13 @@ class EnsembleSource(AbstractSource):
         return jax.vmap(self._one)(jax.random.split(key, count))
 
     def _one(self, key: PRNGKeyArray) -> Problem:
-        of_mesh, of_field, of_step, own = jax.random.split(key, 4)
+        of_mesh, of_field, of_step, of_fields = jax.random.split(key, 4)
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
         kinds = jnp.array([FIELDS.index(kind) for kind in self.spec.fields])
         dtype = self.ensemble.x.dtype
         posed = pose(
             mesh,
-            own,
+            of_fields,
             field=kinds[jax.random.randint(of_field, (), 0, len(kinds))],
             fourier=jax.random.uniform(of_step, (), dtype, *self.spec.fourier),
             model=self.model,
@@ -198,7 +198,7 @@ class EnsembleSource(AbstractSource):
             moves = self.model.equation.velocity is not None
             substeps = count_substeps(self.spec.fourier[1], self.spec.tolerance, real=not moves)
             posed = eqx.tree_at(lambda p: p.answer, posed, resolve_step(posed, substeps))
-        return with_noise(posed, own, self.spec.noise)
+        return with_noise(posed, of_fields, self.spec.noise)
 
 
 # Added to the seed for evaluation; training draws from other seeds.

@@ -47,22 +47,22 @@ def meshes(spec: Meshes, seed: int) -> list[Mesh]:
 
 def generate_meshes(plan: list[dict[str, str | int]]) -> list[Mesh]:
     """One mesh per set of arguments of `generate`, from the cache if its file is complete."""
-    words = json.dumps([VERSION, plan], sort_keys=True)
-    place = cache_folder() / f"meshes-{hashlib.sha256(words.encode()).hexdigest()[:24]}.safetensors"
-    if (found := _load(place)) is not None:
-        return found
-    made = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
+    arguments_text = json.dumps([VERSION, plan], sort_keys=True)
+    place = cache_folder() / f"meshes-{hashlib.sha256(arguments_text.encode()).hexdigest()[:24]}.safetensors"
+    if (cached := _load(place)) is not None:
+        return cached
+    generated = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
     # If the cache cannot be written, the results are the same, and computed again next time.
     with suppress(InputError, StorageError, SafetensorError):
-        _save(place, made)
+        _save(place, generated)
         remove_strays(place.parent, seconds=AN_HOUR)
-    return made
+    return generated
 
 
 def cache_folder() -> Path:
     """`$FLUXFORGE_CACHE`, or `fluxforge` in the user's cache folder."""
-    if given := os.environ.get("FLUXFORGE_CACHE"):
-        return Path(given)
+    if folder := os.environ.get("FLUXFORGE_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluxforge"
 
 
@@ -71,16 +71,16 @@ def _engine(wanted: str) -> str:
     return ("builtin" if gmsh_problem() else "gmsh") if wanted == "auto" else wanted
 
 
-def _save(place: Path, made: list[Mesh]) -> None:
+def _save(place: Path, generated: list[Mesh]) -> None:
     arrays: dict[str, np.ndarray] = {}
-    for k, mesh in enumerate(made):
+    for k, mesh in enumerate(generated):
         arrays |= {f"{k}/points": mesh.points, f"{k}/cells": mesh.cells}
         arrays |= {f"{k}/boundary/{tag}": np.asarray(edges) for tag, edges in mesh.boundary.items()}
     content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     # Names of tags in their order: safetensors sorts its arrays.
-    words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in made])
+    words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in generated])
     with atomic_path(place) as temporary:
-        save_file(content, temporary, metadata={"words": words, "digest": _digest(content, words)})
+        save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
 
 
 def _load(place: Path) -> list[Mesh] | None:
@@ -94,16 +94,17 @@ def _load(place: Path) -> list[Mesh] | None:
     except (OSError, SafetensorError):
         return None
     words = metadata.get("words", "")
-    if metadata.get("digest") != _digest(arrays, words):
+    if metadata.get("digest") != digest_arrays(arrays, words):
         return None
-    found = []
+    loaded = []
     for k, (origin, notes, tags) in enumerate(parse_json(words)):
         boundary = {tag: arrays[f"{k}/boundary/{tag}"] for tag in tags}
-        found.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
-    return found
+        loaded.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
+    return loaded
 
 
-def _digest(arrays: dict[str, np.ndarray], words: str) -> str:
+def digest_arrays(arrays: dict[str, np.ndarray], words: str = "") -> str:
+    """SHA-256 of the words, and of the names, types, shapes and numbers of the arrays."""
     total = hashlib.sha256(words.encode())
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
@@ -171,5 +172,5 @@ def _walls(coarse: DualGraph, fine: DualGraph, length: float, parts: int) -> np.
     owner, n, c = (part[coarse.interior :] for part in (coarse.owner, coarse.n, coarse.centre))
     # Distances to the lines of all coarse boundary faces, infinite for those of other cells.
     away = np.abs(np.einsum("fwi,wi->fw", centre[:, None] - c[None], n))
-    found: np.ndarray = np.where(parent[:, None] == owner[None], away, np.inf).argmin(axis=1)
-    return found
+    walls: np.ndarray = np.where(parent[:, None] == owner[None], away, np.inf).argmin(axis=1)
+    return walls

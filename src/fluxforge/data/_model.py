@@ -38,12 +38,12 @@ class Model:
         edge, dtype = graph.hops[Hop.EDGE], graph.V.dtype
         for name, value in self.values:
             p = self.equation.parameter(name)
-            value = value if size is None else jnp.asarray(value, dtype) * _in_cells_of(size, p)
+            value = value if size is None else jnp.asarray(value, dtype) * _unit_factor(size, p)
             if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
                 constants[name] = jnp.asarray(value, dtype)
                 continue
-            slots |= dict.fromkeys(p.edge_names(), _on_slots(p, value, edge.geometry))
-            slots |= {each: _across_slots(p, value, edge.geometry) for each in p.tangential_names}
+            slots |= dict.fromkeys(p.edge_names(), _project_on_normals(p, value, edge.geometry))
+            slots |= {each: _tangential_sizes(p, value, edge.geometry) for each in p.tangential_names}
             cells |= {each: jnp.broadcast_to(jnp.asarray(value, dtype), graph.V.shape) for each in p.cell_names}
             if jumps is not None and name in jumps:
                 seen = graph.shown[str(Ghost.OWNER)].of(jumps[name])
@@ -68,7 +68,7 @@ def model_of(spec: Recipe) -> Model:
     return Model(equation_of(spec), tuple(settings(spec).items()))
 
 
-def _in_cells_of(size: Any, p: Parameter) -> Any:
+def _unit_factor(size: Any, p: Parameter) -> Any:
     """The factor of a parameter where lengths are divided by `size` and times by its square."""
     return 1.0 if p.unit is None else size ** -float(p.unit.length + 2 * p.unit.time)
 
@@ -81,21 +81,21 @@ def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Ar
     return {name: slots[name] * series for name in (*p.edge_names(), *p.tangential_names)}
 
 
-def _on_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
+def _project_on_normals(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
     """A scalar as it is, a·n of a vector and n·K n of a tensor, in every slot."""
     n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
+    constant = jnp.asarray(value, n.dtype)
     if p.rank is Rank.SCALAR:
-        return jnp.broadcast_to(given, n.shape[1:])
-    along = jnp.tensordot(given, n, axes=1)
+        return jnp.broadcast_to(constant, n.shape[1:])
+    along = jnp.tensordot(constant, n, axes=1)
     return along if p.rank is Rank.VECTOR else (n * along).sum(axis=0)
 
 
-def _across_slots(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
+def _tangential_sizes(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
     """|v − (v·n) n| in every slot, v being a vector or K n of a tensor."""
     n = _normals(geometry)
-    given = jnp.asarray(value, n.dtype)
-    v = given[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(given, n, axes=1)
+    constant = jnp.asarray(value, n.dtype)
+    v = constant[:, None, None] if p.rank is Rank.VECTOR else jnp.tensordot(constant, n, axes=1)
     return jnp.linalg.norm(v - (v * n).sum(axis=0)[None] * n, axis=0)
 
 

@@ -74,13 +74,13 @@ def volumes(corners: Float[Array, "4 2"]) -> Float[Array, " 2"]:
 def _shown_values(value: Float[Array, "2 2"], ghosts: int) -> dict[str, Shown]:
     """Node values by ghost rule: a cell has its own value, a ghost g, its owner's value, or 0."""
     cell = jnp.array([0, 1, 0, 0, 1, 1], jnp.int32)[: 2 + ghosts]
-    own = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
+    in_cells = jnp.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], value.dtype)[: 2 + ghosts]
     g = jnp.concatenate([jnp.zeros(2, value.dtype), value.ravel()])[: 2 + ghosts]
     nothing = jnp.zeros_like(g)
     return {
-        str(Ghost.DIRICHLET): Shown(cell, own, g),
-        str(Ghost.OWNER): Shown(cell, jnp.ones_like(own), nothing),
-        str(Ghost.ZERO): Shown(cell, own, nothing),
+        str(Ghost.DIRICHLET): Shown(cell, in_cells, g),
+        str(Ghost.OWNER): Shown(cell, jnp.ones_like(in_cells), nothing),
+        str(Ghost.ZERO): Shown(cell, in_cells, nothing),
     }
 
 
@@ -129,7 +129,7 @@ class PairSource(AbstractSource):
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` new pairs."""
         keys = jax.random.split(key, count)
-        return jax.vmap(lambda own: random_pair(self.spec, own, model=self.model, dtype=self.dtype))(keys)
+        return jax.vmap(lambda each: random_pair(self.spec, each, model=self.model, dtype=self.dtype))(keys)
 
 
 # The paper's graphs G(T_1, T_2, S_1, S_2).
@@ -153,7 +153,7 @@ def two_cells(spec: TwoCells, key: PRNGKeyArray, *, model: Model = PLAIN_HEAT, d
 @partial(jax.jit, static_argnums=(0, 2, 3))
 def _draw_set(spec: TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Problem:
     keys = jax.random.split(key, spec.graphs)
-    drawn = jax.vmap(lambda own: _random_graph(spec, own, model, dtype))(keys)
+    drawn = jax.vmap(lambda each: _random_graph(spec, each, model, dtype))(keys)
     if not spec.corner_cases:
         return _add_noise(spec, key, drawn)
     corners = jnp.array(CORNER_CASES, dtype)
@@ -165,7 +165,7 @@ def _draw_set(spec: TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Pr
 def _add_noise(spec: TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
     """Every answer with noise of its own, corner cases included; noise is drawn once, like the set."""
     keys = jax.random.split(key, len(problems.dt))
-    return jax.vmap(lambda p, own: with_noise(p, own, spec.noise))(problems, keys)
+    return jax.vmap(lambda p, each: with_noise(p, each, spec.noise))(problems, keys)
 
 
 def corner_problem(spec: TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:

@@ -28,9 +28,9 @@ Parameters = Mapping[str, Float[Array, "*batch"]]
 @cache
 def _stage(equation: Equation, law: sp.Expr | None) -> Stage:
     """The equation's semi-discrete operator, with another formula in place of its flux if a law is given."""
-    own = semi_discrete(equation)
-    ((total, message),) = own.messages.items()
-    return own if law is None else Stage({total: Message(law, message.hop)}, own.outputs)
+    stage = semi_discrete(equation)
+    ((total, message),) = stage.messages.items()
+    return stage if law is None else Stage({total: Message(law, message.hop)}, stage.outputs)
 
 
 def rate_on(
@@ -46,8 +46,8 @@ def rate_on(
     stage = _stage(equation, law)
     ((name, _),) = stage.outputs.items()
     (visit,) = visit_stages([Formulas(stage)], graph, T, S, parameters=parameters)
-    found: State = visit.outputs[name]
-    return found
+    rate: State = visit.outputs[name]
+    return rate
 
 
 def linearise(rate: Callable[[State], State], T: State) -> Callable[[State], State]:

@@ -80,8 +80,9 @@ def _source(spec: Recipe, hops: Iterable[Hop], dtype: Precision) -> AbstractSour
             return PairSource(spec.data, model_of(spec), dtype)
         case Meshes(target="refined"):
             coarse = _ensemble(spec.data, spec.seed, tuple(hops), dtype)
-            own = meshes(spec.data, spec.seed)
-            return refined_source(own, coarse, spec.data, model_of(spec), seed=spec.seed, dtype=dtype)
+            return refined_source(
+                meshes(spec.data, spec.seed), coarse, spec.data, model_of(spec), seed=spec.seed, dtype=dtype
+            )
         case Meshes():
             return EnsembleSource(_ensemble(spec.data, spec.seed, tuple(hops), dtype), spec.data, model_of(spec))
         case Experiment() | Skew():
@@ -159,10 +160,10 @@ def recipe_words(spec: Meshes) -> dict[str, object]:
 def _load(place: Path) -> dict[str, np.ndarray] | None:
     try:
         open_regular(place).close()
-        found: dict[str, np.ndarray] = load_file(place)
+        arrays: dict[str, np.ndarray] = load_file(place)
     except (OSError, SafetensorError):
         return None
-    return found if {"T", "answer", "levels", "difference"} <= set(found) else None
+    return arrays if {"T", "answer", "levels", "difference"} <= set(arrays) else None
 
 
 Keys = Array
@@ -190,8 +191,8 @@ def _answer(
     """T and the answers on the coarse cells, refined until two levels agree."""
     last, difference, T = None, float("inf"), np.zeros(0)
     for level in range(1, spec.levels + 1):
-        found = [_answer_mesh(k, meshes, level, coarse, spec, model, posed, keys) for k in range(coarse.meshes)]
-        T, answer = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        by_mesh = [_answer_mesh(k, meshes, level, coarse, spec, model, posed, keys) for k in range(coarse.meshes)]
+        T, answer = (np.concatenate(parts) for parts in zip(*by_mesh, strict=True))
         if last is not None:
             difference = float(np.abs(answer - last).sum() / np.abs(answer - T).sum())
         last = answer
@@ -211,7 +212,7 @@ def _answer_mesh(
     posed: Problem,
     keys: Keys,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The problems of one mesh."""
+    """T and the answers of the problems of one mesh."""
     fine, dtype = divide(meshes[k], level), str(coarse.x.dtype)
     graph = pad_graph(fine.graph, dtype=dtype)  # type: ignore[arg-type]
     # Padded like the coarse graph, so that coarse cell i consists of the 4^level cells from 4^level i on.
@@ -224,13 +225,13 @@ def _answer_mesh(
     wall[cells * parts : cells * parts + fine.graph.ghosts] = cells + fine.wall
     mine = slice(k * PROBLEMS, (k + 1) * PROBLEMS)
     kinds = jnp.array([FIELDS.index(kind) for kind in spec.fields])
-    own = _Fine(graph, put(x, dtype), put(wall), level, model, spec)
+    refined = _Fine(graph, put(x, dtype), put(wall), level, model, spec)
     some = jax.tree.map(lambda leaf: leaf[mine], posed)
     which = kinds[jnp.arange(mine.start, mine.stop) % len(kinds)]
     # The largest Δt of the problems in reference steps of the divided mesh.
-    fourier = float(_reference_numbers(own, coarse.member(k), some, keys[mine]).max())
+    fourier = float(_reference_numbers(refined, coarse.member(k), some, keys[mine]).max())
     substeps = count_substeps(fourier, _MODES, real=model.equation.velocity is None)
-    T, answer = _resolve(own, coarse.member(k), some, keys[mine], which, jnp.asarray(substeps))
+    T, answer = _resolve(refined, coarse.member(k), some, keys[mine], which, jnp.asarray(substeps))
     return np.asarray(T), np.asarray(answer)
 
 
@@ -297,8 +298,8 @@ def _resolve(
 
         return fine.average(u), fine.average(jax.lax.fori_loop(0, substeps, advance, u))
 
-    found: tuple[Array, Array] = jax.vmap(one)(some, keys, kinds)
-    return found
+    averages: tuple[Array, Array] = jax.vmap(one)(some, keys, kinds)
+    return averages
 
 
 def consistent_rate(

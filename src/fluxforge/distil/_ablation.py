@@ -99,8 +99,8 @@ def ablate(spec: recipe.Recipe) -> Ablations:
         draw = _Draw(key, source(spec, dtype="float64"))
         fitted, judged, held = (draw(number) for number in range(3))
         sparse = _regress(edges_of(fitted), edges_of(judged), held, reacts=recipe.equation_of(spec).reaction != 0)
-        found = _search_formula(spec, draw, held)
-    return Ablations((found, sparse), time.perf_counter() - began)
+        searched = _search_formula(spec, draw, held)
+    return Ablations((searched, sparse), time.perf_counter() - began)
 
 
 class _Draw(eqx.Module):
@@ -135,7 +135,7 @@ def _record(method: str, stage: Stage, error: float, began: float, note: str) ->
     return Ablation(method, messages, update, error, time.perf_counter() - began, note)
 
 
-def _single_messages(draw: _Draw) -> Table | None:
+def _tabulate_single_messages(draw: _Draw) -> Table | None:
     """Table of T' − T in cells with one message against the quantities of the cell and its edge; None if too few."""
     X, y, rows = [], [], 0
     for number in range(3, 3 + MOST_BATCHES):
@@ -154,7 +154,7 @@ def _single_messages(draw: _Draw) -> Table | None:
 def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:
     """The recipe's own search for a formula of T' − T in cells with one message."""
     method, began = "search without a network", time.perf_counter()
-    if (table := _single_messages(draw)) is None:
+    if (table := _tabulate_single_messages(draw)) is None:
         return Ablation(method, {}, "", math.inf, 0.0, "too few cells of the data have a single message")
     try:
         front = _front(spec, table)
@@ -187,7 +187,7 @@ def split_change(change: sp.Expr) -> Stage:
     neighbours; the others belong to the cell and count once.
     """
     terms = sp.Add.make_args(sp.expand(change))
-    own = sp.Add(*(term for term in terms if not term.free_symbols & _OF_EDGE))
+    cell_terms = sp.Add(*(term for term in terms if not term.free_symbols & _OF_EDGE))
     message = sp.factor_terms(sp.Add(*(term for term in terms if term.free_symbols & _OF_EDGE)))
-    update = symbol("T") + own.subs(_OF_CELL) + (symbol("z1") if message != 0 else 0)
+    update = symbol("T") + cell_terms.subs(_OF_CELL) + (symbol("z1") if message != 0 else 0)
     return Stage({"z1": Message(message)} if message != 0 else {}, {"T_new": Output(update)})

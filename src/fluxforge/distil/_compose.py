@@ -54,15 +54,15 @@ def to_canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
     keep their numbers: a factor K would make them wrong at every value but the trained one. In outputs, each product of
     powers that the equation's own Δt (r(u) + S)/c has too gets the parameters it has there; others keep their numbers.
     """
-    found: list[Stage] = []
+    canonical: list[Stage] = []
     fields = ["T"]
     for stage in stages:
-        found.append(_canonical(stage, model, fields))
+        canonical.append(_canonicalise_stage(stage, model, fields))
         fields += stage.outputs
-    return tuple(found)
+    return tuple(canonical)
 
 
-def _canonical(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
+def _canonicalise_stage(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
     messages, outputs = dict(stage.messages), dict(stage.outputs)
     K = _conductivity(model.equation)
     for name, message in stage.messages.items():
@@ -70,11 +70,11 @@ def _canonical(stage: Stage, model: Model, fields: Sequence[str]) -> Stage:
         z = symbol(name)
         outputs = {key: Output(_remove_scale(out.expression, z, scale), out.ghost) for key, out in outputs.items()}
         flux = K is not None and _is_flux(message, model.equation)
-        scaled = scale * message.expression / (_number(K, model) if flux else 1)
-        factored = sp.factor_terms(sp.expand(scaled))
+        rescaled = scale * message.expression / (_number(K, model) if flux else 1)
+        factored = sp.factor_terms(sp.expand(rescaled))
         messages[name] = Message(K * factored if flux else factored, message.hop)
-    own = _own_terms(model.equation, fields)
-    outputs = {key: Output(_with_parameters(out.expression, own, model), out.ghost) for key, out in outputs.items()}
+    factors = _list_equation_terms(model.equation, fields)
+    outputs = {key: Output(_put_parameters(out.expression, factors, model), out.ghost) for key, out in outputs.items()}
     return Stage(messages, outputs)
 
 
@@ -85,10 +85,10 @@ def _conductivity(equation: Equation) -> sp.Expr | None:
     return ratio if ratio != 0 and ratio.free_symbols <= constants else None
 
 
-def _own_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.Expr, sp.Expr]:
+def _list_equation_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.Expr, sp.Expr]:
     """Of Δt (r(u) + S)/c with each field for u: by product of powers, the parameters and numbers in front of it."""
     constants = [symbol(name) for p in equation.parameters for name in p.cell_names]
-    found: dict[sp.Expr, sp.Expr] = {}
+    factors: dict[sp.Expr, sp.Expr] = {}
     for field in fields:
         total = equation.at_cell(equation.reaction, symbol(field)) + symbol("S")
         terms = sp.Add.make_args(sp.expand(symbol("dt") * total / equation.at_cell(equation.capacity, symbol(field))))
@@ -98,21 +98,21 @@ def _own_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.Expr, sp.Ex
             number, rest = plain.as_coeff_Mul()
             if with_parameters.free_symbols <= set(constants):
                 rests[rest] = rests.get(rest, sp.S.Zero) + number * with_parameters
-        found |= rests
-    return {rest: factor for rest, factor in found.items() if factor.free_symbols}
+        factors |= rests
+    return {rest: factor for rest, factor in factors.items() if factor.free_symbols}
 
 
-def _with_parameters(expression: sp.Expr, own: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
+def _put_parameters(expression: sp.Expr, factors: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
     """The numbers of terms that the equation has too, relative to its parameters."""
-    if not own:
+    if not factors:
         return expression
     terms = []
     for term in sp.Add.make_args(sp.expand(expression)):
         number, rest = term.as_coeff_Mul()
-        if rest in own:
-            size = _number(own[rest], model)
+        if rest in factors:
+            size = _number(factors[rest], model)
             # An integer stays one, so that it is structure and not a constant to be fitted.
-            term = (number / int(size) if size == int(size) else number / size) * own[rest] * rest
+            term = (number / int(size) if size == int(size) else number / size) * factors[rest] * rest
         terms.append(term)
     return sp.Add(*terms)
 
@@ -131,14 +131,14 @@ def _is_flux(message: Message, equation: Equation) -> bool:
     expression, hop = message.expression, message.hop
     symbols = sorted(expression.free_symbols, key=str)
     parameters = {symbol(name) for p in equation.parameters for name in p.edge_names()}
-    if expression.free_symbols & parameters or all(_field(each.name, hop) is None for each in symbols):
+    if expression.free_symbols & parameters or all(_field_name(each.name, hop) is None for each in symbols):
         return False
     rng = np.random.default_rng(0)
     # Gradients vanish where T has one value.
     draws = dict.fromkeys(gradient_names(3), np.zeros(32))
     # The same draws for a field at every end.
     values = {
-        each: draws.setdefault(_field(each.name, hop) or each.name, rng.uniform(0.3, 1.7, 32)) for each in symbols
+        each: draws.setdefault(_field_name(each.name, hop) or each.name, rng.uniform(0.3, 1.7, 32)) for each in symbols
     }
     with np.errstate(all="ignore"):
         terms = np.array(
@@ -148,7 +148,7 @@ def _is_flux(message: Message, equation: Equation) -> bool:
     return bool(left <= DIFFERENCE * size)
 
 
-def _field(name: str, hop: Hop) -> str | None:
+def _field_name(name: str, hop: Hop) -> str | None:
     """T of T_N: the field whose value at an end a symbol is; None for geometry, cell volumes included."""
     stem, _, end = name.rpartition("_")
     return stem if end in ENDS[hop] and stem != "V" else None
@@ -220,7 +220,7 @@ def choose(
     candidate.
     """
     worthy = {name: [each for each in front if each.error <= threshold] for name, front in fronts.items()}
-    if short := [name for name, found in worthy.items() if not found]:
+    if short := [name for name, candidates in worthy.items() if not candidates]:
         raise DiscoveryError(
             f"no formula for {short[0]!r} is within {threshold:g} of the network: the best has an error of "
             f"{fronts[short[0]].best_error:.3g}; train longer, or search longer"
@@ -237,11 +237,11 @@ def choose(
         except SchemeError:
             continue
         free = set_free(stages)
-        found = Choice(chosen, free, refit_constants(free, spec.loss, samples), tried)
-        if best is None or found.score < best.score:
-            best = found
-        if found.fitted.loss <= network_loss:
-            return found
+        choice = Choice(chosen, free, refit_constants(free, spec.loss, samples), tried)
+        if best is None or choice.score < best.score:
+            best = choice
+        if choice.fitted.loss <= network_loss:
+            return choice
     if best is None:
         raise DiscoveryError(
             "none of the formulas found can be composed into a scheme: no update is linear in its sums"

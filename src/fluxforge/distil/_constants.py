@@ -76,8 +76,8 @@ def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
     """The fraction that each constant is rounded to; none if its uncertainty does not exclude the next candidate."""
-    found = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
-    return {name: near for name, near in found.items() if near is not None}
+    fractions = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
+    return {name: near for name, near in fractions.items() if near is not None}
 
 
 def nearest_fraction(value: float, uncertainty: float) -> Fraction | None:
@@ -110,7 +110,7 @@ class Limit:
     def rows(self) -> list["LimitRow"]:
         """The constants step by step."""
         return [
-            LimitRow(step, dict(values), _finite(errors), loss)
+            LimitRow(step, dict(values), _drop_infinite(errors), loss)
             for step, values, errors, loss in zip(self.steps, self.values, self.errors, self.losses, strict=True)
         ]
 
@@ -128,10 +128,10 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
     """Refit at every step, from the constants of the step before; extrapolate to Δt = 0, and round to fractions."""
     objective = Objective.of_loss(free, loss)
     names, steps = tuple(free.values), tuple(sorted(problems, reverse=True))
-    found: list[Minimum] = []
+    minima: list[Minimum] = []
     for step in steps:
-        found.append(objective.fit(problems[step], start=found[-1] if found else None))
-    values, errors = (np.asarray([getattr(each, name) for each in found]) for name in ("values", "error"))
+        minima.append(objective.fit(problems[step], start=minima[-1] if minima else None))
+    values, errors = (np.asarray([getattr(each, name) for each in minima]) for name in ("values", "error"))
     limit, scatter = extrapolate_constants(np.asarray(steps), values, errors)
     tends_to, uncertainty = name_values(names, limit), name_values(names, scatter)
     rational = nearest_fractions(tends_to, uncertainty)
@@ -144,8 +144,8 @@ def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]
         rational=rational,
         rational_loss=objective(rounded, shortest),
     )
-    rows, sure = (tuple(name_values(names, each) for each in table) for table in (values, errors))
-    return Limit(steps, rows, sure, tuple(each.loss for each in found), fitted)
+    rows, error_rows = (tuple(name_values(names, each) for each in table) for table in (values, errors))
+    return Limit(steps, rows, error_rows, tuple(each.loss for each in minima), fitted)
 
 
 def extrapolate_constants(
@@ -160,25 +160,25 @@ def extrapolate_constants(
     The propagated errors of the values are added.
     """
     steps, values = steps[-POINTS:], values[-POINTS:]
-    limit, weights = _at_zero(steps, values, DEGREE)
-    others = [_at_zero(steps[1:], values[1:], DEGREE - 1)[0]]
+    limit, weights = _extrapolate_to_zero(steps, values, DEGREE)
+    others = [_extrapolate_to_zero(steps[1:], values[1:], DEGREE - 1)[0]]
     if len(steps) == POINTS:
         kept = [np.arange(POINTS) != k for k in range(POINTS)]
-        others += [_at_zero(steps[some], values[some], DEGREE)[0] for some in kept]
+        others += [_extrapolate_to_zero(steps[some], values[some], DEGREE)[0] for some in kept]
     off = np.max(np.abs(np.asarray(others) - limit), axis=0)
     if errors is not None:
         off = off + np.abs(weights) @ errors[-POINTS:]
     return limit, off
 
 
-def _at_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
+def _extrapolate_to_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> tuple[np.ndarray, np.ndarray]:
     """The polynomial of least squares at 0, and the weight that each value has in it."""
     degree = min(degree, len(steps) - 1)
     weights = np.linalg.pinv(np.vander(steps / steps[0], degree + 1, increasing=True))[0]
     return weights @ values, weights
 
 
-def _finite(errors: Mapping[str, float]) -> dict[str, float | None]:
+def _drop_infinite(errors: Mapping[str, float]) -> dict[str, float | None]:
     """None for a constant that nothing determines."""
     return {name: value if math.isfinite(value) else None for name, value in errors.items()}
 
@@ -236,45 +236,45 @@ def read_constants(
 ) -> tuple[Reading, ...]:
     """One reading per Δt, longest first; `step` is the network's, and `problems` are the same at each Δt but for Δt."""
     defect, norm = defect_of(loss), norm_of(loss)
-    ours, theirs = Objective(free, defect, norm), Objective(free, _beside_answer(defect), norm)
-    relative = Objective(free, _from_answer, "l2")
+    ours, theirs = Objective(free, defect, norm), Objective(free, _defect_beside_answer(defect), norm)
+    relative = Objective(free, _relative_error, "l2")
     names = tuple(free.values)
-    found: list[Reading] = []
+    readings: list[Reading] = []
     least: Minimum | np.ndarray | None = None if start is None else np.array([start[name] for name in names])
     own: Minimum | None = None
     for length in sorted(problems, reverse=True):
-        asked = problems[length]
-        least = ours.fit(asked, start=least)
-        by_network = _answer_by_network(step, asked)
+        at_step = problems[length]
+        least = ours.fit(at_step, start=least)
+        by_network = _answer_by_network(step, at_step)
         own = theirs.fit(by_network, start=least.values if own is None else own)
         off = float(np.sqrt(relative(own.values, by_network)))
-        found.append(
+        readings.append(
             Reading(
                 step=length,
                 own=name_values(names, own.values),
                 own_uncertainty=name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
                 hidden=name_values(names, off * relative.spread(by_network, own)),
                 least=name_values(names, least.values),
-                least_uncertainty=name_values(names, SURE * ours.standard_error(asked, least) + least.error),
+                least_uncertainty=name_values(names, SURE * ours.standard_error(at_step, least) + least.error),
                 explained=1.0 - off,
                 explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
                 loss=least.loss,
                 exact=least.exact,
             )
         )
-    return tuple(found)
+    return tuple(readings)
 
 
-def _beside_answer(defect: Defect) -> Defect:
+def _defect_beside_answer(defect: Defect) -> Defect:
     """The defect of a step less that of the answer: zero where both are the same, in the loss's own measure."""
 
-    def apart(problem: Problem, new: State) -> State:
+    def difference(problem: Problem, new: State) -> State:
         return defect(problem, new) - defect(problem, problem.answer)
 
-    return apart
+    return difference
 
 
-def _from_answer(problem: Problem, new: State) -> State:
+def _relative_error(problem: Problem, new: State) -> State:
     """(T' − answer)/‖answer − T‖, root mean square over the live cells: every problem counts the same."""
     live = problem.graph.live
     change = jnp.where(live, problem.answer - problem.T, 0.0)

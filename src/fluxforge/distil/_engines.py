@@ -98,12 +98,12 @@ class Evolution:
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Evolve until the generations are done, or until `stopped()` is true after one of them but the last."""
-        asked = 0  # once after the first random population, and once after each generation
+        checks = 0  # once after the first random population, and once after each generation
 
         def check() -> None:
-            nonlocal asked
-            asked += 1
-            if not self.stopped and asked <= self._search.generations and stopped():
+            nonlocal checks
+            checks += 1
+            if not self.stopped and checks <= self._search.generations and stopped():
                 self.stopped = True
                 self._error.Budget = 0
 
@@ -200,8 +200,8 @@ class Evolution:
 def count_threads() -> int:
     """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
-    return max(1, min([cores, *(int(text) for text in given if text.isdigit())]))
+    limits = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
+    return max(1, min([cores, *(int(text) for text in limits if text.isdigit())]))
 
 
 @final
@@ -289,7 +289,7 @@ class PySR(AbstractBackend):
                 raise
             except Exception as error:
                 raise FluxforgeError(f"pysr: the search failed ({_first_line(error)})") from error
-        return Explored(list(_readable(texts, columns)), ended_by_clock=time.monotonic() >= end)
+        return Explored(list(_parse_readable(texts, columns)), ended_by_clock=time.monotonic() >= end)
 
 
 def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, Any]:
@@ -312,7 +312,7 @@ def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, 
     }
 
 
-def _readable(texts: Iterable[str], columns: Mapping[str, sp.Symbol]) -> Iterable[sp.Expr]:
+def _parse_readable(texts: Iterable[str], columns: Mapping[str, sp.Symbol]) -> Iterable[sp.Expr]:
     """The formulas that our parser accepts; others have infinite constants or divide by zero."""
     for text in texts:
         with suppress(ExpressionError):

@@ -112,8 +112,8 @@ def front_of(candidates: Iterable[Candidate]) -> Front:
 
 def merge(*fronts: Front) -> Front:
     """The Pareto set of several; ended by the clock if one of them was."""
-    found = front_of(candidate for front in fronts for candidate in front)
-    return replace(found, ended_by_clock=any(front.ended_by_clock for front in fronts))
+    merged = front_of(candidate for front in fronts for candidate in front)
+    return replace(merged, ended_by_clock=any(front.ended_by_clock for front in fronts))
 
 
 def measure(expr: sp.Expr, table: Table) -> Candidate | None:
@@ -139,9 +139,9 @@ def choose_knee(front: Front) -> Candidate:
     """Argmin of log max(error, 10⁻⁵) + 0.2 · complexity.
 
     Where the error stops falling by a fifth per symbol, longer formulas describe the network's own error, which is
-    smooth, so that they approach it slowly. The rule uses the front alone. On
-    tables with smooth errors of 0.1, 1 and 3 % every price from 0.15 to 0.25 chooses the formula they were made with;
-    0.1 follows the network's error too far at 3 %, 0.3 leaves out the source of a cell.
+    smooth, so that they approach it slowly. The rule uses the front alone. On tables with smooth errors of 0.1, 1 and
+    3 % every price from 0.15 to 0.25 chooses the formula they were made with; 0.1 follows the network's error too far
+    at 3 %, 0.3 leaves out the source of a cell.
     """
     if not front.candidates:
         raise InputError("front: there is no candidate to choose from")
@@ -153,7 +153,7 @@ def choose_knee(front: Front) -> Candidate:
 def units_of(names: tuple[str, ...], equation: Equation = HEAT) -> dict[str, Unit]:
     """Units of the known names, such as T_N or delta_PQ; without those of sums, which depend on the gauge."""
     known = symbol_units(equation)
-    return {name: found for name in names if (found := known.get(name)) is not None}
+    return {name: unit for name in names if (unit := known.get(name)) is not None}
 
 
 def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
@@ -192,10 +192,10 @@ def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | 
     skeleton, start = parametrise(expr)
     linearise = partial(_linearise, skeleton, tuple(start), table)
     values = np.array(list(start.values()))
-    found = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
-    if found is None or not np.isfinite(found[1]).all():
+    solution = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
+    if solution is None or not np.isfinite(solution[1]).all():
         return None
-    c, r = found
+    c, r = solution
     fitted = put_numbers(skeleton, {name: sp.Float(float(value)) for name, value in zip(start, c, strict=True)})
     return Fit(fitted, float(np.linalg.norm(r)))
 

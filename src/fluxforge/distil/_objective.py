@@ -195,9 +195,12 @@ class Objective:
     def _functions(self, problems: Problem) -> "tuple[Rows, Rows]":
         """The rows of live cells and their slopes, as functions of the constants."""
         live = np.flatnonzero(np.asarray(problems.graph.live).ravel())
-        return partial(self._live, self._rows, live, problems), partial(self._live, self._slopes, live, problems)
+        rows, slopes = (partial(self._evaluate_live, each, live, problems) for each in (self._rows, self._slopes))
+        return rows, slopes
 
-    def _live(self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants) -> np.ndarray:
+    def _evaluate_live(
+        self, function: Callable[..., Array], live: np.ndarray, problems: Problem, c: Constants
+    ) -> np.ndarray:
         return np.asarray(function(c, problems))[live]
 
     def _step(self, c: Float[Array, " constants"], p: Problem) -> State:
@@ -209,11 +212,11 @@ Rows = Callable[[Constants], np.ndarray]
 
 
 def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
-    found = gauss_newton(
+    solution = gauss_newton(
         lambda c: (rows(c), slopes(c)), start, rounds=MOST_EVALUATIONS, gain=1e-15, rank=1e-12, halvings=20
     )
-    assert found is not None
-    return found[0]
+    assert solution is not None
+    return solution[0]
 
 
 def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:

@@ -26,18 +26,18 @@ _MOST_TERMS = 24
 
 def tidy(expr: sp.Expr) -> sp.Expr:
     """The shortest of the formula's forms; of the two signs a product can have, the positive one."""
-    return _positive(min(list_forms(expr), key=complexity))
+    return _make_positive(min(list_forms(expr), key=complexity))
 
 
 def list_forms(expr: sp.Expr) -> list[sp.Expr]:
     """As it is, and multiplied out and factored again; both with the constants in front."""
-    found = [make_monic(expr)]
+    forms = [make_monic(expr)]
     if _terms_if_expanded(expr) <= _MOST_TERMS:
-        found += [form for form in (make_monic(collect_factors(sp.expand(expr))),) if form not in found]
-    return found
+        forms += [form for form in (make_monic(collect_factors(sp.expand(expr))),) if form not in forms]
+    return forms
 
 
-def _positive(expr: sp.Expr) -> sp.Expr:
+def _make_positive(expr: sp.Expr) -> sp.Expr:
     """−2·a·(b − c) → 2·a·(c − b)."""
     number, rest = expr.as_coeff_Mul()
     bracket = next((factor for factor in sp.Mul.make_args(rest) if factor.is_Add), None)
@@ -64,12 +64,12 @@ def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     if not (base.is_Add and exponent.is_Rational):
         return sp.S.One, factor
     lead = _lead(base) if exponent.is_Integer and inside is factor else abs(_lead(base))
-    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: _over(base, lead)}))
+    return (sp.S.One, factor) if lead == 1 else (lead**exponent, factor.xreplace({base: divide_sum(base, lead)}))
 
 
-def _over(bracket: sp.Add, lead: sp.Number) -> sp.Expr:
-    """bracket/lead, where lead/lead is the integer 1."""
-    terms = [term.as_coeff_Mul() for term in bracket.args]
+def divide_sum(expr: sp.Expr, lead: sp.Number) -> sp.Expr:
+    """expr/lead term by term, where lead/lead is the integer 1."""
+    terms = [term.as_coeff_Mul() for term in sp.Add.make_args(expr)]
     return sp.Add(*(_ratio(number, lead) * rest for number, rest in terms))
 
 
@@ -153,11 +153,11 @@ def _move_inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
 
 
 SLACK = 1.5
-"""A step may raise the error of the formula it starts from by this factor, once the constants are fitted again: what
-two symbols, an operator and an operand, are worth at the knee of a front …"""
+"""The factor by which a step may raise the error of the formula it starts from, once the constants are fitted again:
+what two symbols, an operator and an operand, are worth at the knee of a front."""
 
 FLOOR = 1e-6
-"""… or up to this error, whichever is more."""
+"""A step may always raise the error up to this, if that is more."""
 
 REACH = 2.0
 """A step is abandoned if the first round of its fit predicts more than this multiple of the error it may have."""
@@ -179,22 +179,22 @@ class Polisher:
         self._table = table
         self._few = table.draw_rows(_ROWS, seed=0)
         self._fits: dict[Structure, Candidate | None] = {}
-        self._left: set[Structure] = set()
+        self._passed: set[Structure] = set()
 
     def front(self, expressions: Iterable[sp.Expr], *, max_complexity: int) -> Front:
         """The front of the formulas not seen before and of all their simplifications, up to a length."""
-        found = [step for expr in self._worthy(expressions) for step in self.simplifications(expr)]
-        front = front_of(step for step in found if step.complexity <= max_complexity)
+        steps = [step for expr in self._select_worthy(expressions) for step in self.simplifications(expr)]
+        front = front_of(step for step in steps if step.complexity <= max_complexity)
         # A path follows one step of several; the others that are on the front start paths of their own.
-        asked: set[Structure] = set()
-        while aside := [step for step in front if structure_key(step.expression) not in asked]:
-            asked.update(structure_key(step.expression) for step in aside)
-            found = [further for step in aside for further in self.simplifications(step.expression)]
-            front = merge(front, front_of(found))
+        followed: set[Structure] = set()
+        while aside := [step for step in front if structure_key(step.expression) not in followed]:
+            followed.update(structure_key(step.expression) for step in aside)
+            steps = [further for step in aside for further in self.simplifications(step.expression)]
+            front = merge(front, front_of(steps))
         settled = self.settle(front)
         return front_of(step for step in settled if step.complexity <= max_complexity)
 
-    def _worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
+    def _select_worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
         """Those that lower the error of every shorter one by the part `WORTH`: a front has many that do not."""
         fits = [self._fit_constants(tidy(expr), limit=math.inf) for expr in expressions if measure(expr, self._few)]
         best = math.inf
@@ -206,9 +206,9 @@ class Polisher:
     def settle(self, candidates: Iterable[Candidate]) -> Front:
         """The front, its constants fitted on the whole table, as it is read back from its text."""
         fits = [fit_constants(step.expression, self._table) for step in front_of(candidates)]
-        read = [_as_read(tidy(fit.expression), self._table) for fit in fits if fit]
-        found = [measure(expr, self._table) for expr in read if expr is not None]
-        return front_of(step for step in found if step)
+        read = [_read_back(tidy(fit.expression), self._table) for fit in fits if fit]
+        measured = [measure(expr, self._table) for expr in read if expr is not None]
+        return front_of(step for step in measured if step)
 
     def simplifications(self, expr: sp.Expr) -> Iterator[Candidate]:
         """Yield each formula on a path to shorter ones, and every step tried there that is within the slack.
@@ -218,15 +218,15 @@ class Polisher:
         here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
             here = measure(tidy(here.expression), self._few) or here
-            if (place := structure_key(here.expression)) in self._left:
+            if (place := structure_key(here.expression)) in self._passed:
                 return
-            self._left.add(place)
+            self._passed.add(place)
             yield here
-            shorter = list(self._shorter(here))
+            shorter = list(self._list_shorter(here))
             yield from shorter
             here = min(shorter, key=lambda step: step.error, default=None)
 
-    def _shorter(self, here: Candidate) -> Iterator[Candidate]:
+    def _list_shorter(self, here: Candidate) -> Iterator[Candidate]:
         limit = max(FLOOR, SLACK * here.error)
         for expr in shorten(here.expression):
             step = self._fit_constants(expr, limit=limit)
@@ -244,7 +244,7 @@ class Polisher:
         return self._fits[key]
 
 
-def _as_read(expr: sp.Expr, table: Table) -> sp.Expr | None:
+def _read_back(expr: sp.Expr, table: Table) -> sp.Expr | None:
     """The formula as the parser reads its text, which is what files hold; None if the parser refuses it."""
     try:
         return parse(to_text(expr), {name: symbol(name) for name in table.names})
@@ -255,12 +255,12 @@ def _as_read(expr: sp.Expr, table: Table) -> sp.Expr | None:
 def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
     """The shortest formula found whose error is within `SLACK` of the given one's; None if that is not finite."""
     fit = fit_constants(expr, table)
-    given = measure(fit.expression, table) if fit else None
-    if given is None:
+    original = measure(fit.expression, table) if fit else None
+    if original is None:
         return None
     polisher = Polisher(table)
-    found = polisher.settle(polisher.simplifications(expr))
-    return next((step for step in found if step.error <= max(FLOOR, SLACK * given.error)), given)
+    front = polisher.settle(polisher.simplifications(expr))
+    return next((step for step in front if step.error <= max(FLOOR, SLACK * original.error)), original)
 
 
 Tell = Callable[[int, int, float], None]
@@ -283,9 +283,9 @@ def search_front(
         if time.monotonic() >= end:
             front = replace(front, ended_by_clock=True)
             break
-        found = backend.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
-        polished = polisher.front(found.formulas, max_complexity=search.max_complexity)
-        front = merge(front, replace(polished, ended_by_clock=found.ended_by_clock))
+        explored = backend.explore(table.draw_rows(search.rows, seed=int(child)), search, seed=int(child), end=end)
+        polished = polisher.front(explored.formulas, max_complexity=search.max_complexity)
+        front = merge(front, replace(polished, ended_by_clock=explored.ended_by_clock))
         if tell:
             tell(restart, search.restarts, front.best_error)
     if not front.candidates:

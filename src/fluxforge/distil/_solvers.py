@@ -89,16 +89,16 @@ def least_absolute(
     HiGHS' tolerance is absolute, so it is given orthonormal columns (powers of one operator are nearly collinear) and
     what least squares leaves of r (which may be a millionth of it), scaled to one.
     """
-    own = _independent(J)
-    if not own.all():
-        found = (
-            least_absolute(r, J[:, own])
-            if own.any()
+    independent = _find_independent(J)
+    if not independent.all():
+        reduced = (
+            least_absolute(r, J[:, independent])
+            if independent.any()
             else Vertex(np.zeros(0), np.arange(0), float(np.abs(r).sum()), 1.0)
         )
         move = np.zeros(J.shape[1])
-        move[own] = found.move
-        return Vertex(move, found.rows, found.value, found.slack)
+        move[independent] = reduced.move
+        return Vertex(move, reduced.rows, reduced.value, reduced.slack)
     Q = np.sqrt(len(r)) * np.linalg.qr(J)[0]
     left = r - Q @ (Q.T @ r) / len(r)
     size = np.abs(left).mean()
@@ -113,21 +113,21 @@ def least_absolute(
     return Vertex(move, rows, float(np.abs(r + J @ move).sum()), slack)
 
 
-def _independent(J: np.ndarray) -> np.ndarray:
+def _find_independent(J: np.ndarray) -> np.ndarray:
     """Which columns are linearly independent up to rounding; of dependent ones the first by pivoting."""
     size = np.linalg.norm(J, axis=0)
     R, order = scipy.linalg.qr(J / np.where(size > 0.0, size, 1.0), mode="r", pivoting=True)
     height = np.abs(np.diag(R))
-    own = np.zeros(J.shape[1], bool)
-    own[order[: len(height)][height > len(J) * np.finfo(float).eps]] = True
-    return own
+    independent = np.zeros(J.shape[1], bool)
+    independent[order[: len(height)][height > len(J) * np.finfo(float).eps]] = True
+    return independent
 
 
 def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:
     """Rows that vanish at the minimum or nearly so, by the dual programme: max rᵀy over |y| ≤ 1 with Qᵀy = 0."""
-    found = linprog(-r, A_eq=Q.T, b_eq=np.zeros(Q.shape[1]), bounds=(-1.0, 1.0), method="highs-ds")
+    dual = linprog(-r, A_eq=Q.T, b_eq=np.zeros(Q.shape[1]), bounds=(-1.0, 1.0), method="highs-ds")
     # Least squares has been taken out of r, so without an answer its own solution, 0, is the start.
-    x = found.eqlin.marginals if found.status == 0 else np.zeros(Q.shape[1])
+    x = dual.eqlin.marginals if dual.status == 0 else np.zeros(Q.shape[1])
     near = np.argsort(np.abs(r + Q @ x), kind="stable")[: 4 * Q.shape[1]]
     first = near[: Q.shape[1]]
     if np.linalg.cond(Q[first]) < MOST_CONDITION:

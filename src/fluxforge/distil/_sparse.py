@@ -52,8 +52,8 @@ def _edges(problems: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Arra
     def one(p: Problem) -> tuple[dict[str, jax.Array], jax.Array, jax.Array, jax.Array]:
         edge = p.graph.hops[Hop.EDGE]
         nodes = p.graph.nodes({"T": p.T, "S": p.S}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO})
-        found = edge.values(map(symbol, EDGE_NAMES), nodes, {"dt": p.dt})
-        full = {each.name: jnp.broadcast_to(value, edge.mask.shape) for each, value in found.items()}
+        values = edge.values(map(symbol, EDGE_NAMES), nodes, {"dt": p.dt})
+        full = {each.name: jnp.broadcast_to(value, edge.mask.shape) for each, value in values.items()}
         return full, edge.mask, p.answer - p.T, jnp.broadcast_to(p.dt, p.T.shape)
 
     return jax.vmap(one)(problems)
@@ -82,9 +82,9 @@ _A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N
 # that no threshold separates them.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 25))
 RIDGES = (1e-12, 1e-6, 1e-4, 1e-3, 1e-2)
-# Chosen is the model with the fewest terms whose error is within this factor of the least …
+# The model with the fewest terms is chosen among those whose error is within this factor of the least,
 WITHIN = 1.02
-# … or below this, which is round-off of a fit whose columns are nearly dependent.
+# or below this, which is the round-off of a fit whose columns are nearly dependent.
 EXACT = 1e-9
 # Models with more terms are skipped: they are not sparse, and fitting them takes most of the time.
 MOST_TERMS = 12
@@ -111,8 +111,8 @@ def list_terms(*, reacts: bool = False) -> tuple[Term, ...]:
     messages = [_A**a * _DELTA**b * state for (a, b), state in product(powers, states)]
     cell = (_S, _T, *((_T**2, _T**3) if reacts else ()), sp.S.One)
     summed = [Term(factor, message) for message, factor in product(messages, (sp.S.One, 1 / _V))]
-    own = [Term(state * factor, None) for state, factor in product(cell, (sp.S.One, 1 / _V))]
-    return (*summed, *own)
+    of_cell = [Term(state * factor, None) for state, factor in product(cell, (sp.S.One, 1 / _V))]
+    return (*summed, *of_cell)
 
 
 @dataclass(frozen=True)
@@ -181,14 +181,14 @@ def _supports(
     X: Float[np.ndarray, "rows terms"], y: Float[np.ndarray, " rows"]
 ) -> dict[tuple[float, float], Bool[np.ndarray, " terms"]]:
     """The terms left at each threshold and ridge; a set that was found before is not listed again."""
-    found: dict[bytes, tuple[float, float]] = {}
+    supports: dict[bytes, tuple[float, float]] = {}
     gram, right = X.T @ X / len(y), X.T @ y / len(y)
     for threshold, ridge in product(THRESHOLDS, RIDGES):
         kept = stlsq(gram, right, threshold=threshold, ridge=ridge)
         if kept.sum() <= MOST_TERMS:
-            found.setdefault(kept.tobytes(), (threshold, ridge))
+            supports.setdefault(kept.tobytes(), (threshold, ridge))
     nothing = np.zeros(len(right), bool).tobytes()
-    return {how: np.frombuffer(kept, bool) for kept, how in (found or {nothing: (math.inf, 0.0)}).items()}
+    return {how: np.frombuffer(kept, bool) for kept, how in (supports or {nothing: (math.inf, 0.0)}).items()}
 
 
 def evaluate_terms(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells terms"]:

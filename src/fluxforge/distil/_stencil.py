@@ -32,22 +32,22 @@ class Series:
     def nested(self) -> dict[str, float]:
         """The same as constants of L layers: a₁, c₁ of the first to a_L, c_L of the last."""
         L = len(self.temperature)
-        found: dict[str, float] = {}
+        constants: dict[str, float] = {}
         for k in range(1, L + 1):
             # Layer k's factors: pᵢ = c_L c_{L−1} … over i factors, and qᵢ has one a at its end.
             deeper, shallower = self.temperature[L - k], 1.0 if k == L else self.temperature[L - k - 1]
-            found[f"a{k}"] = self.source[L - k] / shallower
-            found[f"c{k}"] = deeper / shallower
-        return found
+            constants[f"a{k}"] = self.source[L - k] / shallower
+            constants[f"c{k}"] = deeper / shallower
+        return constants
 
 
 def series(step: Step, problems: Problem, order: int) -> Series:
     """Least squares over all live cells of all problems, each problem's rows divided by the size of its T' − T."""
     rows, answers = _rows(step, order, problems)
     X, y = np.asarray(rows, float).reshape(-1, 2 * order), np.asarray(answers, float).ravel()
-    found = np.linalg.lstsq(X, y, rcond=None)[0]
-    off = float(np.linalg.norm(y - X @ found) / np.linalg.norm(y))
-    return Series(tuple(map(float, found[:order])), tuple(map(float, found[order:])), off)
+    coefficients = np.linalg.lstsq(X, y, rcond=None)[0]
+    off = float(np.linalg.norm(y - X @ coefficients) / np.linalg.norm(y))
+    return Series(tuple(map(float, coefficients[:order])), tuple(map(float, coefficients[order:])), off)
 
 
 @eqx.filter_jit
@@ -96,21 +96,21 @@ def stencil(step: Step, problems: Problem) -> Float[np.ndarray, " edges"]:
 
     @jax.jit
     def all_of(problems: Problem) -> tuple[Array, Array]:
-        return jax.vmap(lambda p: _of(step, p))(problems)
+        return jax.vmap(lambda p: _edge_slopes(step, p))(problems)
 
     values, used = all_of(problems)
     return np.asarray(values, float)[np.asarray(used)]
 
 
-def _of(step: Step, p: Problem) -> tuple[Array, Array]:
-    J = jax.jacfwd(lambda T: step(_at(p, T)))(p.T)
+def _edge_slopes(step: Step, p: Problem) -> tuple[Array, Array]:
+    J = jax.jacfwd(lambda T: step(_with_state(p, T)))(p.T)
     edge = p.graph.hops["edge"]
     cells = len(p.graph.V)
     inner = edge.mask & (edge.ends["N"] < cells)
     return jnp.take_along_axis(J, jnp.where(inner, edge.ends["N"], 0), axis=1), inner
 
 
-def _at(p: Problem, T: Float[Array, " cells"]) -> Problem:
+def _with_state(p: Problem, T: Float[Array, " cells"]) -> Problem:
     return eqx.tree_at(lambda q: q.T, p, T)
 
 
@@ -145,11 +145,11 @@ def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float
     y = np.log(sign * values[right])
     # An absolute error is a smaller error of the logarithm where the entry is large.
     weight = np.minimum(values[right] / np.median(values[right]), 4.0)
-    found = np.linalg.lstsq(weight[:, None] * X, weight * y, rcond=None)[0]
+    coefficients = np.linalg.lstsq(weight[:, None] * X, weight * y, rcond=None)[0]
     return PowerLaw(
-        factor=float(sign * np.exp(found[0])),
-        exponents=dict(zip(columns, map(float, found[1:]), strict=True)),
-        scatter=float(np.sqrt(np.average((y - X @ found) ** 2, weights=weight**2))),
+        factor=float(sign * np.exp(coefficients[0])),
+        exponents=dict(zip(columns, map(float, coefficients[1:]), strict=True)),
+        scatter=float(np.sqrt(np.average((y - X @ coefficients) ** 2, weights=weight**2))),
         wrong_signs=float(1.0 - right.mean()),
     )
 
@@ -162,7 +162,7 @@ def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " path
 
     @jax.jit
     def all_of(problems: Problem) -> tuple[Array, Array]:
-        return jax.lax.map(lambda p: _far(step, p), problems)
+        return jax.lax.map(lambda p: _path_slopes(step, p), problems)
 
     values, used = (np.asarray(each) for each in all_of(problems))
     path, shape = problems.graph.hops["path"], used.shape
@@ -176,14 +176,14 @@ def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " path
     return values.astype(float)[used], {name: column[used] for name, column in columns.items()}
 
 
-def _far(step: Step, p: Problem) -> tuple[Array, Array]:
-    J = jax.jacfwd(lambda T: step(_at(p, T)))(p.T)
+def _path_slopes(step: Step, p: Problem) -> tuple[Array, Array]:
+    J = jax.jacfwd(lambda T: step(_with_state(p, T)))(p.T)
     path, edge = p.graph.hops["path"], p.graph.hops["edge"]
     cells = len(p.graph.V)
-    own, Q = jnp.arange(cells)[:, None], path.ends["Q"]
+    P, Q = jnp.arange(cells)[:, None], path.ends["Q"]
     near = ((Q[:, :, None] == edge.ends["N"][:, None, :]) & edge.mask[:, None, :]).any(axis=2)
     ways = ((Q[:, :, None] == Q[:, None, :]) & path.mask[:, None, :]).sum(axis=2)
-    alone = path.mask & (cells > Q) & (own != Q) & ~near & (ways == 1)
+    alone = path.mask & (cells > Q) & (P != Q) & ~near & (ways == 1)
     return jnp.take_along_axis(J, jnp.where(alone, Q, 0), axis=1), alone
 
 

@@ -63,7 +63,7 @@ class Table:
 
 def tabulate(names: Sequence[str], X: ArrayLike, y: ArrayLike) -> Table:
     """A `Table` in float64 from arrays of any float type; a column vector y is flattened."""
-    return Table(tuple(names), _float64(X, "inputs", 2), _float64(y, "output", 1))
+    return Table(tuple(names), _to_float64(X, "inputs", 2), _to_float64(y, "output", 1))
 
 
 def refuse_constant(table: Table) -> None:
@@ -75,7 +75,7 @@ def refuse_constant(table: Table) -> None:
         )
 
 
-def _float64(values: ArrayLike, what: str, rank: int) -> np.ndarray:
+def _to_float64(values: ArrayLike, what: str, rank: int) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -133,22 +133,22 @@ class Sampled:
 def sample(network: Network, problems: Problem, *, rows: int, seed: int = 0) -> list[Sampled]:
     """A table per output of every MLP, layer by layer, messages before update; `rows` of each, drawn at random."""
     tables = iter(inputs(network, problems))
-    found: list[Sampled] = []
+    samples: list[Sampled] = []
     for number, layer in enumerate(network.layers):
         parts: list[tuple[Any, str]] = [*((m, "message") for m in layer.messages), (layer.update, "update")]
         for part, kind in parts:
             x = next(tables)
-            chosen = np.random.default_rng([seed, len(found)]).permutation(len(x))[:rows]
+            chosen = np.random.default_rng([seed, len(samples)]).permutation(len(x))[:rows]
             y = np.asarray(part.f(x[chosen]), float)
             names = tuple(
                 feature.name if isinstance(feature, sp.Symbol) else f"x{k + 1}"
                 for k, feature in enumerate(part.features)
             )
-            found += [
+            samples += [
                 Sampled(name, kind, number, tabulate(names, np.asarray(x[chosen], float), y[:, k]), part.features)
                 for k, name in enumerate(part.names)
             ]
-    return found
+    return samples
 
 
 _NONE: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})

@@ -80,10 +80,10 @@ def _library(variables: tuple[Variable, ...]) -> list[sp.Expr]:
     factors: list[sp.Expr] = []
     for each in variables:
         factors += [each.symbol, 1 / each.symbol] if each.positive else [each.symbol, sp.Abs(each.symbol)]
-    found = {
+    products = {
         sp.Mul(*chosen) for degree in range(1, DEGREE + 1) for chosen in combinations_with_replacement(factors, degree)
     }
-    return sorted((term for term in found if term.free_symbols), key=sp.default_sort_key)
+    return sorted((term for term in products if term.free_symbols), key=sp.default_sort_key)
 
 
 def _error(formula: sp.Expr, data: Dataset) -> float:

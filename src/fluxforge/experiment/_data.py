@@ -1,4 +1,4 @@
-"""The experiments of a recipe: what is drawn, and the measured fluxes, kept in a cache under what decides them."""
+"""The experiments of a recipe: variables and their ranges, and the measured fluxes, which are cached."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
 from fluxforge._files import atomic_path, open_regular
-from fluxforge.data._meshes import cache_folder
+from fluxforge.data._meshes import cache_folder, digest_arrays
 from fluxforge.errors import EquationError, ExpressionError, InputError, StorageError
 from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._setup import (
@@ -31,7 +31,7 @@ from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 
-# Raised when the same words would give other fluxes.
+# Part of the cache's key; incremented whenever the same arguments give other fluxes.
 VERSION = 1
 # Half the width of the range of states around the points where f′ = 0.
 _AROUND = 0.5
@@ -68,12 +68,12 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
     samples = experiment.draw(data.samples, rng)
     if data.law:
         flux = evaluate_on(samples, parse_flux(data.law, experiment))
-        found = Measured(flux, 1e-14 * np.abs(flux))
+        measured = Measured(flux, 1e-14 * np.abs(flux))
     else:
-        found = _measure_cached(experiment, samples, data)
-    if not (np.isfinite(found.flux).all() and np.isfinite(found.error).all()):
+        measured = _measure_cached(experiment, samples, data)
+    if not (np.isfinite(measured.flux).all() and np.isfinite(measured.error).all()):
         raise InputError(f"recipe {spec.name!r}: field 'data': the flux is not finite in the ranges asked for")
-    flux, error = found
+    flux, error = measured
     if data.noise:
         spread = data.noise * float(np.sqrt(np.mean(flux**2)))
         flux = flux + spread * rng.standard_normal(len(flux))
@@ -87,16 +87,16 @@ def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Exper
     for name in experiment.names:
         key.update(name.encode() + np.ascontiguousarray(samples[name]).tobytes())
     place = cache_folder() / f"experiment-{key.hexdigest()[:24]}.safetensors"
-    if (found := _load(place)) is not None:
-        return found
+    if (measured := _load(place)) is not None:
+        return measured
     measure = steady_flux if experiment.steady else riemann_flux
-    found = measure(experiment, samples, data.tolerance)
+    measured = measure(experiment, samples, data.tolerance)
     # A cache that cannot be written costs time, not results.
     with suppress(InputError, StorageError, SafetensorError):
-        arrays = {name: np.ascontiguousarray(each) for name, each in found._asdict().items()}
+        arrays = {name: np.ascontiguousarray(each) for name, each in measured._asdict().items()}
         with atomic_path(place) as temporary:
-            save_file(arrays, temporary, metadata={"digest": _digest(arrays)})
-    return found
+            save_file(arrays, temporary, metadata={"digest": digest_arrays(arrays)})
+    return measured
 
 
 def _load(place: Path) -> Measured | None:
@@ -108,16 +108,9 @@ def _load(place: Path) -> Measured | None:
         arrays = load_file(place)
     except (OSError, SafetensorError):
         return None
-    if set(arrays) != set(Measured._fields) or metadata.get("digest") != _digest(arrays):
+    if set(arrays) != set(Measured._fields) or metadata.get("digest") != digest_arrays(arrays):
         return None
     return Measured(**arrays)
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode() + arrays[name].tobytes())
-    return total.hexdigest()
 
 
 def _check_formula(text: str, experiment: Experiment, where: str) -> None:
@@ -130,36 +123,40 @@ def _check_formula(text: str, experiment: Experiment, where: str) -> None:
 def _variables(data: recipe.Experiment, equation: Equation) -> tuple[Variable, ...]:
     name, unknown = equation.unknown, equation.unknown_unit
     low, high = data.states or _usual_states(equation)
-    found = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
+    variables = [Variable(f"{name}_{end}", unknown, low, high, f"{name}_{other}") for end, other in ("PN", "NP")]
     if equation.velocity is not None:
         p = equation.parameter(equation.velocity)
         along = p.normal_name
-        found.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
+        variables.append(Variable(along, p.unit or unit(), -data.velocity, data.velocity, along, turns=True))
     if equation.diffusion != 0:
         for p in equation.parameters:
             if symbol(p.name) in equation.diffusion.free_symbols:
-                found += _parameter(p, data)
-        found += _pair("d", LENGTH, data.distances) if data.jump else [_shared("delta", LENGTH, data.distances)]
-    return tuple(found)
+                variables += _parameter_variables(p, data)
+        variables += (
+            _pair_variables("d", LENGTH, data.distances)
+            if data.jump
+            else [_shared_variable("delta", LENGTH, data.distances)]
+        )
+    return tuple(variables)
 
 
-def _parameter(p: Parameter, data: recipe.Experiment) -> list[Variable]:
+def _parameter_variables(p: Parameter, data: recipe.Experiment) -> list[Variable]:
     if p.unit is None:
         raise InputError(f"parameter {p.name!r} of the equation has no unit, which an experiment needs")
     # A face carries one n·K n of a tensor, so that a flux of two would be no scheme.
     if p.rank is Rank.TENSOR:
-        return [_shared(p.normal_name, p.unit, data.values)]
+        return [_shared_variable(p.normal_name, p.unit, data.values)]
     if p.where is Where.CELL and data.jump:
-        return _pair(p.name, p.unit, data.values)
-    return [_shared(p.name, p.unit, data.values)]
+        return _pair_variables(p.name, p.unit, data.values)
+    return [_shared_variable(p.name, p.unit, data.values)]
 
 
-def _pair(name: str, own: Unit, reach: tuple[float, float]) -> list[Variable]:
-    return [Variable(f"{name}_{end}", own, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
+def _pair_variables(name: str, units: Unit, reach: tuple[float, float]) -> list[Variable]:
+    return [Variable(f"{name}_{end}", units, *reach, f"{name}_{other}", positive=True) for end, other in ("PN", "NP")]
 
 
-def _shared(name: str, own: Unit, reach: tuple[float, float]) -> Variable:
-    return Variable(name, own, *reach, name, positive=True)
+def _shared_variable(name: str, units: Unit, reach: tuple[float, float]) -> Variable:
+    return Variable(name, units, *reach, name, positive=True)
 
 
 def _usual_states(equation: Equation) -> tuple[float, float]:

@@ -88,11 +88,11 @@ def train_and_reduce(
     with add_seconds(seconds, "reduce"):
         tell("testing the network", 0, 1)
         probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
-        found = reduce_flux(probe)
-        reduced = _train(found.form, data, spec, _REDUCED, tell, folder, warn)
+        reduction = reduce_flux(probe)
+        reduced = _train(reduction.form, data, spec, _REDUCED, tell, folder, warn)
     confirmed = reduced.error <= max(WORSE * whole.error, WORSE * data.relative_error)
     words = "a network of the reduced form is no worse on held-out data than that of the whole flux"
-    checks = (*found.checks, Check("reduction", words, reduced.error, WORSE * whole.error, used=confirmed))
+    checks = (*reduction.checks, Check("reduction", words, reduced.error, WORSE * whole.error, used=confirmed))
     if not confirmed:
         checks = tuple(replace(check, used=False) for check in checks)
         reduced = whole
@@ -121,10 +121,10 @@ def _train(
     place = None if folder is None else folder / f"training-{name}"
     checkpoints = None if place is None else Checkpoints(place, warn=warn)
 
-    def told(step: int, steps: int, error: float) -> None:
+    def report_step(step: int, steps: int, error: float) -> None:
         tell(f"training a network of {what} (error {error:.1e})", step, steps)
 
-    trained = train_network(form, data, spec, key=random_key(spec, step), tell=told, checkpoints=checkpoints)
+    trained = train_network(form, data, spec, key=random_key(spec, step), tell=report_step, checkpoints=checkpoints)
     if path is not None and place is not None:
         trained.save(path)
         # Checkpoints of a finished training are of no use.
@@ -137,8 +137,8 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
     assert spec.search is not None
     seconds = dict(trained.seconds)
     with add_seconds(seconds, "search"):
-        found = _search(trained, spec, tell)
-    formula, network = found.formula, trained.whole
+        outcome = _search(trained, spec, tell)
+    formula, network = outcome.formula, trained.whole
     explained, flux, guarded = -math.inf, None, False
     if formula is not None:
         held = trained.data.held_out
@@ -153,8 +153,8 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
         textbook = compare_flux(flux, spec.textbook, trained.data.experiment)
     return Discovered(
         trained,
-        found.front,
-        found.ended_by_clock,
+        outcome.front,
+        outcome.ended_by_clock,
         formula,
         flux,
         guarded,
@@ -167,19 +167,19 @@ def discover_flux(trained: Trained, spec: recipe.Recipe, tell: Progress) -> Disc
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SearchOutcome:
     front: Front
     formula: FittedFormula | None
     ended_by_clock: bool
 
 
-def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
+def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOutcome:
     """Search until a formula agrees with the data, or the rounds are done: then the one of least error and length."""
     assert spec.search is not None
     network, data = trained.reduced, trained.data
     table = tabulate_network(network, data, spec.search.samples)
     if table.is_constant:
-        return _Found(Front(()), fit_formula(sp.Float(float(np.mean(table.y))), network.form, data), False)
+        return _SearchOutcome(Front(()), fit_formula(sp.Float(float(np.mean(table.y))), network.form, data), False)
     front, clock = Front(()), False
     tried: dict[str, FittedFormula | None] = {}
     for number, more in enumerate(_search_fronts(trained, table, spec), start=1):
@@ -192,12 +192,12 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _Found:
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
             if fitted is not None and fitted.agrees and _is_no_worse(fitted, network):
-                return _Found(front, fitted, clock)
-    return _Found(front, _least(front, tried), clock)
+                return _SearchOutcome(front, fitted, clock)
+    return _SearchOutcome(front, _choose_least(front, tried), clock)
 
 
 def _is_no_worse(formula: FittedFormula, network: FluxNetwork) -> bool:
-    """Whether a formula is no worse on held-out data than the network: what is missing in it is not noise otherwise.
+    """Whether a formula is no worse on held-out data than the network: otherwise it lacks more than noise.
 
     Error bars that are too large would let many formulas agree with the data.
     """
@@ -218,7 +218,7 @@ def _search_fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Itera
     yield from search_rounds(table, spec.search, seed=seed)
 
 
-def _least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFormula | None:
+def _choose_least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFormula | None:
     """The formula of least log error + 0.2 a symbol, the error being that on the data."""
 
     def cost(candidate: Candidate) -> float:

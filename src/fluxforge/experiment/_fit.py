@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from fluxforge.distil._constants import nearest_fraction
 from fluxforge.distil._front import parametrise, put_numbers
+from fluxforge.distil._simplify import divide_sum
 from fluxforge.distil._solvers import gauss_newton
 from fluxforge.experiment._setup import Dataset, Form
 from fluxforge.expression._evaluate import evaluate
@@ -24,7 +25,7 @@ SHARE, WITHIN = 0.99, 3.0
 # solutions, which is close to 0 by chance where it changes its sign. Of Riemann problems of Burgers' equation, 0.6 to
 # 1.0 % are beyond three of their estimates, and 0.2 to 0.4 % with this.
 LEAST = 0.03
-# What evaluating two forms of one formula leaves, relative to the size of the fluxes.
+# Difference by round-off of two forms of one formula, relative to the size of the fluxes.
 ROUND_OFF = 1e-9
 # The largest denominator of a fraction in place of a decimal.
 DENOMINATOR = 12
@@ -63,28 +64,28 @@ def fit_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula | None:
     return _shorten(rounded, form, data) if rounded.agrees else rounded
 
 
-def _shorten(found: FittedFormula, form: Form, data: Dataset) -> FittedFormula:
+def _shorten(formula: FittedFormula, form: Form, data: Dataset) -> FittedFormula:
     """Leave out arguments of extremes, and round what is left of the decimals, where the data agree as well."""
     changed = True
     while changed:
         changed = False
-        for variant in (*_fewer_arguments(found.g), *_simpler_numbers(found.g)):
+        for variant in (*_drop_arguments(formula.g), *_simplify_numbers(formula.g)):
             fitted = _fit(variant, form, data)
             tried = None if fitted is None else judge_formula(fitted[0], form, data)
             # Half the data's own error is no reason for a longer formula.
-            if tried is not None and tried.agrees and tried.error <= found.error + 0.5 * data.held_out.relative_error:
-                found, changed = tried, True
+            if tried is not None and tried.agrees and tried.error <= formula.error + 0.5 * data.held_out.relative_error:
+                formula, changed = tried, True
                 break
-    return found
+    return formula
 
 
-def _fewer_arguments(g: sp.Expr) -> Iterator[sp.Expr]:
+def _drop_arguments(g: sp.Expr) -> Iterator[sp.Expr]:
     for extreme in sorted(g.atoms(sp.Min, sp.Max), key=sp.default_sort_key):
         for k in range(len(extreme.args)):
             yield g.xreplace({extreme: extreme.func(*extreme.args[:k], *extreme.args[k + 1 :])})
 
 
-def _simpler_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
+def _simplify_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
     for size in sorted({abs(float(number)) for number in g.atoms(sp.Float)}):
         near = Fraction(size).limit_denominator(DENOMINATOR)
         exact = sp.Rational(near.numerator, near.denominator)
@@ -141,26 +142,26 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
 
 
 def _predict(g: sp.Expr, form: Form, data: Dataset) -> Float[np.ndarray, " samples"]:
-    found = form.arrays(data.samples)
-    values = {symbol(name): found.columns[..., k] for k, name in enumerate(form.names)}
-    inner = np.broadcast_to(np.asarray(evaluate(g, values, np), float), found.weights.shape)
+    arrays = form.arrays(data.samples)
+    values = {symbol(name): arrays.columns[..., k] for k, name in enumerate(form.names)}
+    inner = np.broadcast_to(np.asarray(evaluate(g, values, np), float), arrays.weights.shape)
     # 0 · ∞ has no value; a formula that is infinite where its weight is 0 is not finite.
-    return found.offset + (found.weights * inner).sum(axis=1)
+    return arrays.offset + (arrays.weights * inner).sum(axis=1)
 
 
 def _fit(g: sp.Expr, form: Form, data: Dataset) -> tuple[sp.Expr, dict[float, float]] | None:
     """Weighted least squares over the decimals; the formula and the uncertainty of each size of decimal."""
     skeleton, start = parametrise(g)
     fitted = data.fitted
-    found = form.arrays(fitted.samples)
-    columns = {symbol(name): found.columns[None, ..., k] for k, name in enumerate(form.names)}
+    arrays = form.arrays(fitted.samples)
+    columns = {symbol(name): arrays.columns[None, ..., k] for k, name in enumerate(form.names)}
     trust = 1.0 / np.hypot(fitted.error, FLOOR * fitted.size)
 
     def residual(c: np.ndarray) -> np.ndarray:
         constants = {name: c[:, k, None, None] for k, name in enumerate(start)}
         inner = np.asarray(evaluate(skeleton, {**columns, **constants}, np), float)
-        inner = np.broadcast_to(inner, (len(c), *found.weights.shape))
-        return trust * (found.offset + (found.weights * inner).sum(axis=2) - fitted.flux)
+        inner = np.broadcast_to(inner, (len(c), *arrays.weights.shape))
+        return trust * (arrays.offset + (arrays.weights * inner).sum(axis=2) - fitted.flux)
 
     values = np.array(list(start.values()))
     with np.errstate(all="ignore"):
@@ -180,7 +181,7 @@ def _linearise(residual: Residual, c: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _uncertainties(residual: Residual, c: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Standard deviations of the constants, from the scatter of the residuals; infinite where nothing tells them."""
+    """Standard deviations of the constants, from the scatter of the residuals; infinite for undetermined ones."""
     if not len(c):
         return np.zeros(0)
     _, J = _linearise(residual, c)
@@ -200,16 +201,10 @@ def normalise_extremes(g: sp.Expr) -> sp.Expr:
     if not isinstance(g, sp.Max | sp.Min):
         return g.func(*parts)
     lead = max((size for part in parts for size in _coefficients(part)), default=None)
-    # A largest coefficient that is no decimal is not fitted, and tells the numbers apart as it is.
+    # A largest coefficient that is no decimal is not fitted, so that the others are determined.
     if lead is None or not lead.is_Float or lead == 1:
         return g.func(*parts)
-    return lead * g.func(*(_divide(part, lead) for part in parts))
-
-
-def _divide(part: sp.Expr, lead: sp.Expr) -> sp.Expr:
-    """part/lead, where lead/lead is the integer 1."""
-    terms = [term.as_coeff_Mul() for term in sp.Add.make_args(part)]
-    return sp.Add(*((sp.sign(c) if abs(c) == lead else c / lead) * rest for c, rest in terms))
+    return lead * g.func(*(divide_sum(part, lead) for part in parts))
 
 
 def _coefficients(part: sp.Expr) -> list[sp.Expr]:

@@ -42,8 +42,8 @@ class FluxNetwork:
 
     def __call__(self, samples: Samples) -> Float[np.ndarray, " samples"]:
         """The flux in the given experiments."""
-        found = self.form.arrays(samples)
-        return found.offset + (found.weights * self.function(found.columns)).sum(axis=1)
+        arrays = self.form.arrays(samples)
+        return arrays.offset + (arrays.weights * self.function(arrays.columns)).sum(axis=1)
 
     def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
         """G of columns."""
@@ -59,15 +59,15 @@ class FluxNetwork:
 
 
 def load_network(path: Path, form: Form) -> FluxNetwork | None:
-    """A network that was saved, for the same form; None if there is none."""
+    """The network of a file; None if there is none or it belongs to another form."""
     try:
         arrays = load_file(path)
         layers = read_layers(arrays)
         scale, error = (float(each) for each in arrays["numbers"])
-        found = FluxNetwork(form, layers, arrays["centre"], arrays["spread"], scale, error)
+        network = FluxNetwork(form, layers, arrays["centre"], arrays["spread"], scale, error)
     except (OSError, SafetensorError, KeyError, ValueError):
         return None
-    return found if len(found.centre) == len(form.names) else None
+    return network if len(network.centre) == len(form.names) else None
 
 
 def _features(columns: np.ndarray, positive: tuple[bool, ...]) -> np.ndarray:
@@ -99,21 +99,21 @@ def train_network(
     saved after every chunk of steps, and training goes on from the newest one: the result is the same.
     """
     fitted = data.fitted
-    found = form.arrays(fitted.samples)
-    features = _features(found.columns, form.positive)
+    arrays = form.arrays(fitted.samples)
+    features = _features(arrays.columns, form.positive)
     flat = features.reshape(-1, features.shape[-1])
     centre, spread = flat.mean(axis=0), flat.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     size = fitted.size
-    scale = size / float(np.sqrt(np.mean((found.weights**2).sum(axis=1))))
+    scale = size / float(np.sqrt(np.mean((arrays.weights**2).sum(axis=1))))
     trust = 1.0 / (1.0 + (fitted.error / (1e-3 * size)) ** 2)
     batch = _Batch(
         *(
             jnp.asarray(each, jnp.float32)
             for each in (
                 (features - centre) / spread,
-                found.weights * scale / size,
-                (fitted.flux - found.offset) / size,
+                arrays.weights * scale / size,
+                (fitted.flux - arrays.offset) / size,
                 trust / trust.mean(),
             )
         )

@@ -111,21 +111,21 @@ class Probe:
         x = self.experiment.draw(20 * POINTS, self.rng)
         lengths, times = np.exp(self.rng.uniform(-np.log(REACH), np.log(REACH), (2, 20 * POINTS)))
 
-        def scaled(own: Variable) -> np.ndarray:
-            return x[own.name] * lengths ** float(own.unit.length) * times ** float(own.unit.time)
+        def rescale_values(variable: Variable) -> np.ndarray:
+            return x[variable.name] * lengths ** float(variable.unit.length) * times ** float(variable.unit.time)
 
-        y = {each.name: scaled(each) for each in self.experiment.variables}
+        y = {each.name: rescale_values(each) for each in self.experiment.variables}
         inside = np.all([self._in_range(each, y) for each in self.experiment.variables], axis=0)
         kept = np.flatnonzero(inside)[:POINTS]
-        own = self.experiment.unit
-        factor = lengths ** float(own.length) * times ** float(own.time)
+        flux_unit = self.experiment.unit
+        factor = lengths ** float(flux_unit.length) * times ** float(flux_unit.time)
         return ({n: v[kept] for n, v in x.items()}, {n: v[kept] for n, v in y.items()}, factor[kept])
 
-    def _in_range(self, own: Variable, x: Samples) -> np.ndarray:
+    def _in_range(self, variable: Variable, x: Samples) -> np.ndarray:
         # A velocity drawn as a Péclet number has no range of its own, and that number has no unit.
-        if own.turns and self.experiment.peclet is not None:
-            return np.ones(len(x[own.name]), bool)
-        return (x[own.name] >= own.low) & (x[own.name] <= own.high)
+        if variable.turns and self.experiment.peclet is not None:
+            return np.ones(len(x[variable.name]), bool)
+        return (x[variable.name] >= variable.low) & (x[variable.name] <= variable.high)
 
     def homogeneity(self, centre: float) -> Check:
         """F(c + s v) − f(c) a = s² (F(c + v) − f(c) a), for fluxes that are not linear; c is where f′ = 0."""
@@ -154,14 +154,16 @@ def logarithmic_slopes(probe: Probe, names: tuple[str, ...]) -> Float[np.ndarray
     P, N = experiment.states
     x = probe.draw()
     x |= {P.name: np.full(POINTS, P.high), N.name: np.full(POINTS, N.low)}
-    for own in experiment.variables:
-        if own.positive:  # so that both neighbours are in range
-            x[own.name] = np.exp(probe.rng.uniform(np.log(own.low) + step, np.log(own.high) - step, POINTS))
-    found = []
+    for variable in experiment.variables:
+        if variable.positive:  # so that both neighbours are in range
+            x[variable.name] = np.exp(
+                probe.rng.uniform(np.log(variable.low) + step, np.log(variable.high) - step, POINTS)
+            )
+    slopes = []
     for name in names:
         ends = [np.abs(probe.network({**x, name: x[name] * np.exp(side * step)})) for side in (1, -1)]
-        found.append(np.log(ends[0] / ends[1]) / (2 * step))
-    return np.stack(found, axis=1)
+        slopes.append(np.log(ends[0] / ends[1]) / (2 * step))
+    return np.stack(slopes, axis=1)
 
 
 @runtime_checkable

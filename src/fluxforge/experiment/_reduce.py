@@ -47,12 +47,12 @@ def reduce_flux(probe: Probe) -> Reduced:
     if use(linear, exchange, equal) if experiment.velocity is None else use(linear, exchange):
         form = _linear_form(experiment)
     if len(form.names) > 1 and units.holds:
-        scaled, more = _scale(probe, form, exchange, equal if linear.holds else None)
+        rescaled, more = _scale(probe, form, exchange, equal if linear.holds else None)
         extra += more
-        if scaled is not None:
+        if rescaled is not None:
             # Without an exchange of the cells there would be one term; an offset comes from equal states.
-            use(units, *((exchange,) if len(scaled.terms) > 1 else ()), *((equal,) if scaled.offset != 0 else ()))
-            form = scaled
+            use(units, *((exchange,) if len(rescaled.terms) > 1 else ()), *((equal,) if rescaled.offset != 0 else ()))
+            form = rescaled
     centre = None if linear.holds else _critical_point(experiment)
     if centre is not None:
         check = probe.homogeneity(float(centre))
@@ -96,8 +96,8 @@ def _linear_form(experiment: Experiment) -> Form:
 def _scale(probe: Probe, form: Form, exchange: Check, equal: Check | None) -> tuple[Form | None, list[Check]]:
     """The form in numbers without units: by positive variables where they span the units, otherwise by |a·n|."""
     experiment = probe.experiment
-    own = {each.name: each for each in experiment.variables}
-    bases = list(_bases([own[name] for name in form.names]))
+    by_name = {each.name: each for each in experiment.variables}
+    bases = list(_bases([by_name[name] for name in form.names]))
     if bases:
         forms = [_group_by_units(experiment, form, base) for base in bases]
         if experiment.velocity is None and len(forms[0].names) > 1:
@@ -120,10 +120,10 @@ def _bases(variables: list[Variable]) -> Iterator[tuple[Variable, Variable]]:
             yield pair
 
 
-def _monomial(base: tuple[Variable, Variable], own: Unit) -> sp.Expr:
+def _monomial(base: tuple[Variable, Variable], unit: Unit) -> sp.Expr:
     """The product of powers of the base that has this unit of length and time."""
     matrix = sp.Matrix([[_rational(each.unit.length), _rational(each.unit.time)] for each in base]).T
-    powers = matrix.solve(sp.Matrix([_rational(own.length), _rational(own.time)]))
+    powers = matrix.solve(sp.Matrix([_rational(unit.length), _rational(unit.time)]))
     return sp.Mul(*(each.symbol**power for each, power in zip(base, powers, strict=True)))
 
 
@@ -133,8 +133,8 @@ def _rational(value: Fraction) -> sp.Rational:
 
 def _group_by_units(experiment: Experiment, form: Form, base: tuple[Variable, Variable]) -> Form:
     """The form with its weights times a scale of the flux and its columns over monomials of the base."""
-    own = {each.name: each for each in experiment.variables}
-    kept = [own[name] for name in form.names if own[name] not in base]
+    by_name = {each.name: each for each in experiment.variables}
+    kept = [by_name[name] for name in form.names if by_name[name] not in base]
     scale = _monomial(base, experiment.unit)
     groups = [each.symbol / _monomial(base, each.unit) for each in kept]
     terms = []

@@ -71,15 +71,15 @@ def fastest_speed(experiment: Experiment, P: np.ndarray, N: np.ndarray) -> np.nd
 def _measure_in_batches(
     formula: sp.Expr, P: np.ndarray, N: np.ndarray, a: np.ndarray, speed: np.ndarray, cells: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    found = []
+    batches = []
     for first in range(0, len(P), BATCH):
         rows = np.arange(first, min(first + BATCH, len(P)))
         padded = np.resize(rows, BATCH)
         # A wave that moves left is one that moves right with the cells exchanged: the scheme itself is symmetric.
         with jax.enable_x64(True):
             both = _measure(formula, cells, *(jnp.asarray(each[padded]) for each in (P, N, a, speed)))
-        found.append([np.asarray(each)[: len(rows)] for each in both])
-    late, early = (np.concatenate(each) for each in zip(*found, strict=True))
+        batches.append([np.asarray(each)[: len(rows)] for each in both])
+    late, early = (np.concatenate(each) for each in zip(*batches, strict=True))
     return late, early
 
 

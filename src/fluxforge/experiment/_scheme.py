@@ -50,7 +50,7 @@ def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
     between two triangles, tetrahedra or rectangles. A parameter that both cells of the experiments had in common is the
     harmonic mean of the two cells'.
     """
-    on_mesh = flux.xreplace(_on_mesh(experiment))
+    on_mesh = flux.xreplace(_map_to_mesh(experiment))
 
     def prepare(equation: Equation, state: State, tag: str) -> Prepared:
         ends = {symbol(f"{equation.unknown}_{end}"): state.at(f"_{end}") for end in "PN"}
@@ -60,17 +60,17 @@ def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
     return integrate(EULER, experiment.equation, space, name=name)
 
 
-def _on_mesh(experiment: Experiment) -> dict[sp.Symbol, sp.Expr]:
-    """What the variables of an experiment are on a face of a mesh."""
+def _map_to_mesh(experiment: Experiment) -> dict[sp.Symbol, sp.Expr]:
+    """Formulas of the variables of an experiment on a face of a mesh."""
     near, far = 1 / symbol("V_P"), 1 / symbol("V_N")  # 1/V is 0 at the ghost of a Dirichlet face
     share = {"d_P": far, "d_N": near}
     known = set(experiment.names)
-    found = {symbol(name): symbol("delta") * part / (near + far) for name, part in share.items() if name in known}
+    on_face = {symbol(name): symbol("delta") * part / (near + far) for name, part in share.items() if name in known}
     for p in experiment.equation.parameters:
         if p.where is Where.CELL and p.rank is Rank.SCALAR and p.name in known:
             P, N = symbol(f"{p.name}_P"), symbol(f"{p.name}_N")
-            found[symbol(p.name)] = 2 * P * N / (P + N)
-    return found
+            on_face[symbol(p.name)] = 2 * P * N / (P + N)
+    return on_face
 
 
 @dataclass(frozen=True)

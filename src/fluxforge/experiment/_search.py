@@ -1,4 +1,4 @@
-"""Formulas of a reduced flux: symbolic regression of its function, and of what is simpler than the function itself."""
+"""Formulas of a reduced flux: symbolic regression of its function, and of transforms that may be simpler."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -75,14 +75,14 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
     once = replace(Search.of_recipe(wanted), restarts=1)
     for number, (transform, rows) in enumerate(_targets(table)):
         try:
-            found = search_front(engine(wanted.engine), rows, once, seed=seed + number)
+            front = search_front(engine(wanted.engine), rows, once, seed=seed + number)
         except DiscoveryError:
             continue
         x = symbol(table.names[0])
-        formulas = [variant for each in found for variant in (each.expression, *_bound_extremes(each.expression))]
-        meant = [_measure_fitted(transform.solve(formula, x), table) for formula in formulas]
-        more = front_of(each for each in meant if each is not None)
-        yield Front(more.candidates, found.ended_by_clock)
+        formulas = [variant for each in front for variant in (each.expression, *_bound_extremes(each.expression))]
+        candidates = [_fit_and_measure(transform.solve(formula, x), table) for formula in formulas]
+        fitted = front_of(each for each in candidates if each is not None)
+        yield Front(fitted.candidates, front.ended_by_clock)
 
 
 def search_parts(
@@ -92,9 +92,9 @@ def search_parts(
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
-    meant = [_measure_fitted(formula, table) for formula in formulas]
-    found = front_of(each for each in meant if each is not None)
-    return Front(found.candidates, any(front.ended_by_clock for front in fronts))
+    candidates = [_fit_and_measure(formula, table) for formula in formulas]
+    combined = front_of(each for each in candidates if each is not None)
+    return Front(combined.candidates, any(front.ended_by_clock for front in fronts))
 
 
 def _search_part(part: Table, wanted: recipe.Search, seed: int) -> Iterator[Front]:
@@ -112,7 +112,7 @@ def _cost(candidate: Candidate) -> float:
 def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
     x, y = table.X[:, 0], table.y
     if table.X.shape[1] == 1:
-        chosen = list(TRANSFORMS if _one_sign(y) and _one_sign(x) else TRANSFORMS[:1])
+        chosen = list(TRANSFORMS if _has_one_sign(y) and _has_one_sign(x) else TRANSFORMS[:1])
     else:
         sizes = [float(np.linalg.norm(np.maximum(side * y, 0.0))) for side in (1, -1)]
         roots = [root for k, root in enumerate(ROOTS) if sizes[1 - k] <= OTHER_SIGN * sizes[k]]
@@ -133,10 +133,10 @@ def _bound_extremes(formula: sp.Expr) -> Iterator[sp.Expr]:
             yield from (formula.xreplace({extreme: extreme.func(*extreme.args, sp.Float(c))}) for c in (1e-2, -1e-2))
 
 
-def _one_sign(values: np.ndarray) -> bool:
+def _has_one_sign(values: np.ndarray) -> bool:
     return bool(np.all(values > 0) or np.all(values < 0))
 
 
-def _measure_fitted(formula: sp.Expr, table: Table) -> Candidate | None:
+def _fit_and_measure(formula: sp.Expr, table: Table) -> Candidate | None:
     fitted = fit_constants(formula, table)
     return None if fitted is None else measure(fitted.expression, table)

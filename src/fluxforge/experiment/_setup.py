@@ -28,7 +28,7 @@ HELD = 5
 
 @dataclass(frozen=True)
 class Variable:
-    """Something that the two cells and their face have.
+    """A quantity of the two cells or the face between them.
 
     `partner` is what it becomes when the cells change places, and `turns` says that its sign changes then; `positive`
     ones are drawn log-uniformly from [low, high], others uniformly.
@@ -97,19 +97,19 @@ class Experiment:
 
     def draw(self, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Random experiments."""
-        found = {}
+        samples = {}
         for each in self.variables:
             if each.positive:
-                found[each.name] = np.exp(rng.uniform(np.log(each.low), np.log(each.high), count))
+                samples[each.name] = np.exp(rng.uniform(np.log(each.low), np.log(each.high), count))
             else:
-                found[each.name] = rng.uniform(each.low, each.high, count)
+                samples[each.name] = rng.uniform(each.low, each.high, count)
         if self.peclet is not None and self.velocity is not None:
             # Drawn as a Péclet number, so that strong transport is as frequent as weak.
             a, others = self.velocity.name, [each for each in self.variables if each.positive]
-            lengths = [found[each.name] for each in others if each.unit == LENGTH]
-            K = np.mean([found[each.name] for each in others if each.unit != LENGTH], axis=0)
-            found[a] = found[a] * self.peclet / self.velocity.high * K / np.sum(lengths, axis=0)
-        return found
+            lengths = [samples[each.name] for each in others if each.unit == LENGTH]
+            K = np.mean([samples[each.name] for each in others if each.unit != LENGTH], axis=0)
+            samples[a] = samples[a] * self.peclet / self.velocity.high * K / np.sum(lengths, axis=0)
+        return samples
 
 
 class Measured(NamedTuple):
@@ -148,12 +148,12 @@ class Dataset:
 
     @property
     def fitted(self) -> "Dataset":
-        """What networks and constants are fitted to."""
+        """The experiments that networks and constants are fitted to."""
         return self.part(slice(0, len(self) - len(self) // HELD))
 
     @property
     def held_out(self) -> "Dataset":
-        """What they are judged by."""
+        """The experiments that networks and formulas are judged by."""
         return self.part(slice(len(self) - len(self) // HELD, len(self)))
 
     def distance(self, flux: Float[np.ndarray, " samples"]) -> float:
@@ -214,7 +214,7 @@ def _columns(samples: Samples, term: Term) -> Float[np.ndarray, "samples columns
 
 
 def whole_form(experiment: Experiment) -> Form:
-    """Nothing known: F = g(everything)."""
+    """The form without any reduction: F = g of all variables."""
     columns = tuple(each.symbol for each in experiment.variables)
     positive = tuple(each.positive for each in experiment.variables)
     return Form(experiment.names, (Term(sp.S.One, columns),), positive)
@@ -224,8 +224,8 @@ def evaluate_on(samples: Samples, formula: sp.Expr) -> Float[np.ndarray, " sampl
     """A formula of the variables in each of the experiments; it may be infinite or NaN."""
     values = {symbol(name): each for name, each in samples.items()}
     with np.errstate(all="ignore"):
-        found = np.asarray(evaluate(formula, values, np), float)
-    return np.broadcast_to(found, len(next(iter(samples.values()))))
+        numbers = np.asarray(evaluate(formula, values, np), float)
+    return np.broadcast_to(numbers, len(next(iter(samples.values()))))
 
 
 def parse_flux(text: str, experiment: Experiment) -> sp.Expr:

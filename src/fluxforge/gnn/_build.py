@@ -60,10 +60,12 @@ def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, di
     layers: list[Layer] = []
     states: tuple[str, ...] = ("T",)
     outputs: tuple[str, ...] = ()
-    for number, own in enumerate(jax.random.split(key, spec.layers)):
+    for number, layer_key in enumerate(jax.random.split(key, spec.layers)):
         last = number == spec.layers - 1
         names = (NEXT,) if last else tuple(f"h{number + 1}{_letter(k, spec.hidden)}" for k in range(spec.hidden))
-        layers.append(_layer(spec, own, equation, before, number=number, states=states, earlier=outputs, names=names))
+        layers.append(
+            _layer(spec, layer_key, equation, before, number=number, states=states, earlier=outputs, names=names)
+        )
         states, outputs = names, (*outputs, *names)
     return Network(tuple(layers), before)
 
@@ -86,7 +88,7 @@ def _layer(
     keys = jax.random.split(key, 3)
     hops = (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
     messages = []
-    for hop, own in zip(hops, keys, strict=False):
+    for hop, message_key in zip(hops, keys, strict=False):
         texts = _expand_states(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
         texts = (*texts, *(step_numbers(equation) if spec.features == "dimensionless" else ()))
         plain = [name for name in spec.invariants if name != CORRECTION]
@@ -97,7 +99,7 @@ def _layer(
             known = message_symbols(hop, (*gradient_names(before.dimension), *earlier), equation)
         features = _parse_all(texts, known)
         sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
-        f = _mlp(spec, len(features), spec.message_width, own)
+        f = _mlp(spec, len(features), spec.message_width, message_key)
         messages.append(Messages(f, sums, features, hop, spec.aggregate))
     update = _update(spec, keys[2], equation, states=states, earlier=earlier, names=names, messages=tuple(messages))
     return Layer(tuple(messages), update)
@@ -116,10 +118,10 @@ def _update(
     sums = tuple(name for each in messages for name in each.names)
     # With primitive features, a later layer has the original ones and the outputs of the layer before.
     extra = () if spec.features != "primitive" or not earlier else states
-    own = (_supply(equation),) if spec.features == "dimensionless" else ()
+    supply = (_supply(equation),) if spec.features == "dimensionless" else ()
     texts = (
         *_expand_states(NODE[spec.features], states),
-        *own,
+        *supply,
         *extra,
         *(SUM[spec.features].format(z=z) for z in sums),
     )
@@ -135,8 +137,8 @@ def step_numbers(equation: Equation) -> tuple[str, ...]:
     own, both = equation.slopes(symbol("T_P"), symbol("T_N"))
     capacity = equation.at_cell(equation.capacity, symbol("T_P"), "P")
     scale = symbol("dt") * symbol("A") / (capacity * symbol("V_P"))
-    found = [own * scale] if sp.simplify(both) == 0 else [own * scale, (both - own) * scale]
-    return tuple(to_text(each) for each in found)
+    numbers = [own * scale] if sp.simplify(both) == 0 else [own * scale, (both - own) * scale]
+    return tuple(to_text(each) for each in numbers)
 
 
 def _supply(equation: Equation) -> str:
@@ -150,8 +152,7 @@ def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
 
 def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
     """Each text once per state if it contains {h}, once otherwise."""
-    found = (text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
-    return tuple(found)
+    return tuple(text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
 
 
 def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[sp.Expr, ...]:

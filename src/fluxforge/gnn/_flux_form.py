@@ -76,16 +76,16 @@ class WeightedRound(eqx.Module):
         # Formulas may be infinite or NaN in unused slots, which `where` keeps out of values but not out of gradients.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
-        found = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
+        learned = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
         if self.scale != 1:
             scale = jnp.broadcast_to(evaluate(self.scale, values, jnp), hop.mask.shape)
-            found = found * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
-        return 1.0 + jnp.where(hop.mask, found, 0.0)
+            learned = learned * jnp.where(hop.mask & jnp.isfinite(scale), scale, 0.0)
+        return 1.0 + jnp.where(hop.mask, learned, 0.0)
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """The sums of the stage, its messages with their coefficients."""
-        found = self.coefficients(graph, nodes, parameters)
-        return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: found})
+        coefficients = self.coefficients(graph, nodes, parameters)
+        return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: coefficients})
 
     def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The stage's outputs."""
@@ -140,21 +140,20 @@ def build_flux_network(
     scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
     rounds = []
-    for stage, own in zip(later, keys, strict=False):
+    for stage, stage_key in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
         names = {each.name: each for each in message.expression.free_symbols}
         tags = (str(number) for number in range(1, len(tableau.rows) + 1))
         coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, own), stage, coefficient, inputs, scale))
+        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale))
     return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 
 def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
-    made = MLP.create(inputs, 1, depth=depth, width=width, key=key, gain=3.0**0.5)
-    made = MLP(made.layers, "gelu")
-    last = made.layers[-1]
+    start = MLP(MLP.create(inputs, 1, depth=depth, width=width, key=key, gain=3.0**0.5).layers, "gelu")
+    last = start.layers[-1]
     silent = (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias))
-    return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), made, silent)
+    return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), start, silent)
 
 
 def build_network(
@@ -163,7 +162,7 @@ def build_network(
     """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
-    made = {"nested": nested_tableau, "rkl2": rkl2, "rkl2-nested": nested_rkl2}
-    tableau = made[spec.integrator](spec.layers)
+    tableaux = {"nested": nested_tableau, "rkl2": rkl2, "rkl2-nested": nested_rkl2}
+    tableau = tableaux[spec.integrator](spec.layers)
     sizes = {"depth": spec.depth, "width": spec.width}
     return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)

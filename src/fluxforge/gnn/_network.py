@@ -175,9 +175,9 @@ class Update(eqx.Module):
     def __call__(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The outputs in every cell."""
         values = {symbol(name): value for name, value in cell.items()}
-        found = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
+        values_of_f = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
         return {
-            name: jnp.broadcast_to(evaluate(form, values | {F: found[:, k]}, jnp), graph.V.shape)
+            name: jnp.broadcast_to(evaluate(form, values | {F: values_of_f[:, k]}, jnp), graph.V.shape)
             for k, (name, form) in enumerate(zip(self.names, self.forms, strict=True))
         }
 
@@ -190,7 +190,7 @@ class Layer(eqx.Module):
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
-        """What a ghost shows of each output."""
+        """The ghost rule of each output."""
         return dict(zip(self.update.names, self.update.ghosts, strict=True))
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
@@ -217,8 +217,8 @@ def rows(
 def _aggregate(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
     if how in ("min", "max"):
         far = _FAR if how == "min" else -_FAR
-        found = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
-        return jnp.where(mask.any(axis=1), found, 0.0)
+        extreme = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
+        return jnp.where(mask.any(axis=1), extreme, 0.0)
     total = jnp.where(mask, sent, 0.0).sum(axis=1)
     return total / jnp.maximum(mask.sum(axis=1), 1) if how == "mean" else total
 
@@ -246,9 +246,9 @@ class Gradient(eqx.Module):
         there = sum(f"n_{axis}" in graph.hops[Hop.EDGE].geometry for axis in COORDINATES)
         if there != self.dimension:
             raise SchemeError(f"a network of gradients in {self.dimension} dimensions meets a mesh of {there}")
-        found = Formulas(self.stage).sums(graph, nodes, parameters)
+        sums = Formulas(self.stage).sums(graph, nodes, parameters)
         diagonal = {f"m_{axis}{axis}" for axis in COORDINATES}
-        return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in found.items()}
+        return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in sums.items()}
 
     def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The gradients."""

@@ -102,12 +102,14 @@ def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]])
 def _standard(
     features: Sequence[sp.Expr], learned: frozenset[str], table: Float[np.ndarray, "rows inputs"]
 ) -> Standard:
-    given = [not learned & {each.name for each in feature.free_symbols} for feature in features]
+    from_data = [not learned & {each.name for each in feature.free_symbols} for feature in features]
     mean, spread = table.mean(axis=0), table.std(axis=0)
     constant = spread <= 1e-6 * np.abs(mean)
     return Standard(
-        tuple(float(m) if own else 0.0 for m, own in zip(mean, given, strict=True)),
-        tuple(float(s) if own and not flat else 1.0 for s, own, flat in zip(spread, given, constant, strict=True)),
+        tuple(float(m) if fixed else 0.0 for m, fixed in zip(mean, from_data, strict=True)),
+        tuple(
+            float(s) if fixed and not flat else 1.0 for s, fixed, flat in zip(spread, from_data, constant, strict=True)
+        ),
     )
 
 
@@ -120,20 +122,23 @@ def _learned_names(network: Network) -> frozenset[str]:
     return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
 
 
-def standardise(network: Network, found: Sequence[Standard]) -> Network:
+def standardise(network: Network, input_standards: Sequence[Standard]) -> Network:
     """The network with the inputs of each MLP standardised."""
-    own = iter(found)
+    remaining = iter(input_standards)
     return Network(
         tuple(
-            Layer(tuple(_standardise_part(part, own) for part in layer.messages), _standardise_part(layer.update, own))
+            Layer(
+                tuple(_standardise_part(part, remaining) for part in layer.messages),
+                _standardise_part(layer.update, remaining),
+            )
             for layer in network.layers
         ),
         network.gradient,
     )
 
 
-def _standardise_part(part: Part, own: Iterator[Standard]) -> Part:
-    f = Standardised(part.f, next(own))
+def _standardise_part(part: Part, remaining: Iterator[Standard]) -> Part:
+    f = Standardised(part.f, next(remaining))
     return eqx.tree_at(lambda each: each.f, part, f, is_leaf=lambda each: isinstance(each, AbstractMLP))
 
 

@@ -205,7 +205,7 @@ def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzero
     f_agg(e) = relu(e + B) − B is e itself, edge by edge, so it does not matter how many messages a cell sums. f_up
     lifts the new temperature by B once, in the first layer, and puts it back once, in the last. `bound` is a B that
     neither a flux |α A/δ (T_N − T_P)| nor a new temperature |T'| exceeds (see `needed_bound`); beyond it the network
-    is wrong. `nonzeros` asks for as many, by parameters of units that nobody reads.
+    is wrong. `nonzeros` raises the count to this, by parameters of units that no other unit reads.
     """
     check_shape(layers, depth, width, least=(1, 2, 1))
     _check_positive("bound", bound)

@@ -32,7 +32,7 @@ def view(graph: DualGraph, rule: Ghost) -> View:
     """Node values of a field under a ghost rule, as cell index, scale and constant.
 
     A Dirichlet ghost shows g, its owner's value or 0. A Neumann ghost moves with its owner: it shows the owner's
-    value, plus q δ where the output is a temperature. A Robin ghost moves by the part `following` of its owner's way.
+    value, plus q δ where the output is a temperature. A Robin ghost changes by `following` times its owner's change.
     """
     boundary = slice(graph.interior, None)
     temperature = rule is Ghost.DIRICHLET
@@ -48,9 +48,9 @@ def view(graph: DualGraph, rule: Ghost) -> View:
 
 
 def node_volumes(graph: DualGraph) -> Float[np.ndarray, " nodes"]:
-    """V of every node: 1/V = 0 at a Dirichlet ghost, which holds its value; a Neumann ghost mirrors its owner.
+    """V of every node: infinite at a Dirichlet ghost, which holds its value; a Neumann ghost has its owner's.
 
-    1/V is the part of the owner's at a Robin ghost that the ghost moves.
+    A Robin ghost has its owner's divided by `following`, the part of its owner's change that it follows.
     """
     following = graph.following
     with np.errstate(divide="ignore"):
@@ -139,8 +139,8 @@ class Neighbourhoods:
     @cached_property
     def line(self) -> Neighbourhood:
         """The faces of each cell with the nodes behind P and ahead of N; raises MeshError for cells without lines."""
-        found = lines(self.graph)
-        ends = {**self.edge.ends, "B": found.behind, "F": found.ahead}
+        stencil = lines(self.graph)
+        ends = {**self.edge.ends, "B": stencil.behind, "F": stencil.ahead}
         geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), self.graph.slot_mask)
 

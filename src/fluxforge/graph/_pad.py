@@ -91,28 +91,28 @@ def _pad_nodes(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> 
 
 
 def _pad_shown(shown: Shown, has: Size, to: Size) -> Shown:
-    own = np.arange(to.cells + to.ghosts)
+    index = np.arange(to.cells + to.ghosts)
     return Shown(
-        cell=_pad_nodes(shown.cell, has, to, np.where(own < to.cells, own, 0)),
+        cell=_pad_nodes(shown.cell, has, to, np.where(index < to.cells, index, 0)),
         scale=_pad_nodes(shown.scale, has, to, 0.0),
         constant=_pad_nodes(shown.constant, has, to, 0.0),
     )
 
 
 def _pad_slots(hop: Slots, has: Size, to: Size, slots: int) -> Slots:
-    own = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
+    index = np.tile(np.arange(to.cells, dtype=np.int32)[:, None], (1, slots))
     return Slots(
-        ends={end: _wider(_shift_ghosts(node, has, to), own) for end, node in hop.ends.items()},
-        geometry={name: _wider(value, np.ones(own.shape)) for name, value in hop.geometry.items()},
-        mask=_wider(hop.mask, np.zeros(own.shape, bool)),
+        ends={end: _fill_corner(_shift_ghosts(node, has, to), index) for end, node in hop.ends.items()},
+        geometry={name: _fill_corner(value, np.ones(index.shape)) for name, value in hop.geometry.items()},
+        mask=_fill_corner(hop.mask, np.zeros(index.shape, bool)),
         middle=None
         if hop.middle is None
-        else _wider(_shift_ghosts(hop.middle, has, to), own[:, :1].repeat(to.paths, 1)),
-        share=None if hop.share is None else _wider(hop.share, np.zeros((to.cells, to.paths, slots))),
+        else _fill_corner(_shift_ghosts(hop.middle, has, to), index[:, :1].repeat(to.paths, 1)),
+        share=None if hop.share is None else _fill_corner(hop.share, np.zeros((to.cells, to.paths, slots))),
     )
 
 
-def _wider(values: Array | np.ndarray, filled: np.ndarray) -> Array:
+def _fill_corner(values: Array | np.ndarray, filled: np.ndarray) -> Array:
     """`values` in the corner of an array of the padding's shape."""
     host = np.asarray(values)
     result = filled.astype(host.dtype)
@@ -164,7 +164,7 @@ def _put_shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
 
 
 def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
-    wanted = [own for own in hood.geometry if symbols is None or own.name in symbols]
+    wanted = [variable for variable in hood.geometry if symbols is None or variable.name in symbols]
     middle = share = None
     if (average := hood.over_paths) is not None:
         one = average.slot_of_path[..., None] == np.arange(hood.mask.shape[1])
@@ -172,7 +172,7 @@ def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str)
         middle = put(average.middle)
     return Slots(
         ends={end: put(node) for end, node in hood.ends.items()},
-        geometry={own.name: put(hood.geometry[own], dtype) for own in wanted},
+        geometry={variable.name: put(hood.geometry[variable], dtype) for variable in wanted},
         mask=put(hood.mask),
         middle=middle,
         share=share,
@@ -182,7 +182,11 @@ def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str)
 def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Columns:
     """A hop on the device, slot by slot; of the geometry, only what is among `symbols`, if they are given."""
     slots = range(hood.mask.shape[1])
-    geometry = {own.name: hood.geometry[own] for own in hood.geometry if symbols is None or own.name in symbols}
+    geometry = {
+        variable.name: hood.geometry[variable]
+        for variable in hood.geometry
+        if symbols is None or variable.name in symbols
+    }
     return Columns(
         ends=tuple({end: put(node[:, k]) for end, node in hood.ends.items() if end != "P"} for k in slots),
         geometry=tuple({name: _put_column(value[:, k], dtype) for name, value in geometry.items()} for k in slots),

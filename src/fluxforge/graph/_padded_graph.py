@@ -22,9 +22,8 @@ from fluxforge.mesh._walls import linear_speed, wall_velocity
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.scheme._scheme import Ghost
 
+# Fields of a graph that are not arrays: the static part of the pytree.
 _NAMES = ("tags", "origin", "wrapped", "regions")
-
-
 _ARRAYS = tuple(field.name for field in fields(DualGraph) if field.name not in _NAMES)
 
 
@@ -81,7 +80,11 @@ class Outflow(eqx.Module):
         known = {symbol(name): value for name, value in parameters.items()}
 
         def of(formula: sp.Expr, u: Float[Array, " nodes"]) -> Any:
-            return evaluate(formula, {own: u if own.name == "T" else known[own] for own in formula.free_symbols}, jnp)
+            return evaluate(
+                formula,
+                {variable: u if variable.name == "T" else known[variable] for variable in formula.free_symbols},
+                jnp,
+            )
 
         jump = (of(self.carried, outside) - of(self.carried, inside)) * (outside - inside)
         return self.wall & (self.speed * of(self.slope, inside) >= 0) & (self.speed * jump >= 0)
@@ -178,19 +181,19 @@ def _values(
     at: Callable[[str, Array], Array],
 ) -> dict[sp.Symbol, ArrayLike]:
     """The value of each wanted symbol: a parameter, geometry, or a field at one end; SchemeError for any other."""
-    found: dict[sp.Symbol, ArrayLike] = {}
+    values: dict[sp.Symbol, ArrayLike] = {}
     for variable in wanted:
         name = variable.name
         field, _, end = name.rpartition("_")
         if name in parameters:
-            found[variable] = parameters[name]
+            values[variable] = parameters[name]
         elif name in geometry:
-            found[variable] = geometry[name]
+            values[variable] = geometry[name]
         elif field in nodes:
-            found[variable] = at(end, nodes[field])
+            values[variable] = at(end, nodes[field])
         else:
             raise SchemeError(f"a message contains {name}, which this mesh does not have")
-    return found
+    return values
 
 
 class PaddedGraph(eqx.Module):

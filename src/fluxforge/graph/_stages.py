@@ -49,21 +49,21 @@ class Formulas(NamedTuple):
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """Σ over the slots of each message's hop, or the least or largest."""
         messages = {name: message for name, message in self.stage.messages.items() if name not in self.known}
-        found = {**self.known}
+        sums = {**self.known}
         for hop in dict.fromkeys(message.hop for message in messages.values()):
             here = {name: message for name, message in messages.items() if message.hop is hop}
             if hop in graph.columns:
-                found |= _reduce_columns(here, graph.columns[hop], graph.V, nodes, parameters)
+                sums |= _reduce_columns(here, graph.columns[hop], graph.V, nodes, parameters)
             else:
-                found |= {name: _reduce(message, graph, nodes, parameters) for name, message in here.items()}
-        return found
+                sums |= {name: _reduce(message, graph, nodes, parameters) for name, message in here.items()}
+        return sums
 
     def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The stage's outputs."""
         values = {symbol(name): value for name, value in cell.items()}
-        found = {name: evaluate(output.expression, values, jnp) for name, output in self.stage.outputs.items()}
+        outputs = {name: evaluate(output.expression, values, jnp) for name, output in self.stage.outputs.items()}
         return {
-            name: jnp.broadcast_to(jnp.asarray(value, graph.V.dtype), graph.V.shape) for name, value in found.items()
+            name: jnp.broadcast_to(jnp.asarray(value, graph.V.dtype), graph.V.shape) for name, value in outputs.items()
         }
 
 
@@ -94,8 +94,8 @@ def visit_stages(
 def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: State) -> Iterator[Visit]:
     """Evaluate rounds in turn, each at its own moment."""
     fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
-    for each, (given, S, parameters) in rounds:
-        graph = given.with_outflow(T, parameters)
+    for each, (bare, S, parameters) in rounds:
+        graph = bare.with_outflow(T, parameters)
         fields["S"] = S
         nodes = graph.nodes(fields, rules)
         cell = {**fields, **graph.cells, **parameters, "V": graph.V}
@@ -129,10 +129,10 @@ def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Quan
     if message.reduction is Reduction.SUM:
         return jnp.where(hop.mask, value, 0.0).sum(axis=1)
     if message.reduction is Reduction.MIN:
-        found = jnp.where(hop.mask, value, jnp.inf).min(axis=1)
+        extreme = jnp.where(hop.mask, value, jnp.inf).min(axis=1)
     else:
-        found = jnp.where(hop.mask, value, -jnp.inf).max(axis=1)
-    return jnp.where(hop.mask.any(axis=1), found, 0.0)
+        extreme = jnp.where(hop.mask, value, -jnp.inf).max(axis=1)
+    return jnp.where(hop.mask.any(axis=1), extreme, 0.0)
 
 
 _COMBINE = {
@@ -149,7 +149,7 @@ def _reduce_columns(
     total: dict[str, State] = {
         name: jnp.full_like(V, _COMBINE[message.reduction][1]) for name, message in messages.items()
     }
-    wanted = {own for message in messages.values() for own in message.expression.free_symbols}
+    wanted = {variable for message in messages.values() for variable in message.expression.free_symbols}
     for slot in range(len(hop.ends)):
         values = hop.values(slot, wanted, nodes, parameters)
         # The barrier separates gathers from arithmetic: XLA does not vectorise a loop that contains a gather, and would
@@ -164,11 +164,11 @@ def _reduce_columns(
 
 def fixed_sums(stages: Iterable[Stage], graph: PaddedGraph, parameters: Quantities) -> tuple[dict[str, State], ...]:
     """Per stage, the sums of messages that contain neither a field nor Δt: they are the same at every step."""
-    found, varying = [], {"T", "S"}
+    sums, varying = [], {"T", "S"}
     for stage in stages:
         ends = {symbol(f"{name}_{end}") for name in varying for end in ALL_ENDS} | {symbol(STEP)}
         fixed = {name: m for name, m in stage.messages.items() if not m.expression.free_symbols & ends}
         outputs = {name: Output(symbol(name)) for name in fixed}
-        found.append(Formulas(Stage(fixed, outputs)).sums(graph, {}, parameters) if fixed else {})
+        sums.append(Formulas(Stage(fixed, outputs)).sums(graph, {}, parameters) if fixed else {})
         varying |= set(stage.outputs)
-    return tuple(found)
+    return tuple(sums)

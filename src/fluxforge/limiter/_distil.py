@@ -65,7 +65,7 @@ def sample_grid() -> tuple[Array, Array]:
 
 
 class Breakpoints(NamedTuple):
-    """What a network says at each Courant number: where φ leaves its line for the bound, and its slopes in r and q."""
+    """A network's φ at each Courant number: where it leaves its line for the bound, and its slopes in r and q."""
 
     c: np.ndarray
     low: np.ndarray
@@ -135,20 +135,20 @@ def refit(
 
     @jax.jit
     def compare(constants: Array, profiles: Profiles, c: Array) -> tuple[Array, Array]:
-        wanted = errors(cfl_superbee, profiles, c)
-        found = jax.vmap(lambda own: errors(family.of(own), profiles, c) / wanted)(constants)
-        return found, jax.vmap(family.penalty)(constants)
+        reference = errors(cfl_superbee, profiles, c)
+        relative = jax.vmap(lambda candidate: errors(family.of(candidate), profiles, c) / reference)(constants)
+        return relative, jax.vmap(family.penalty)(constants)
 
     weights = np.full(len(HORIZONS), 1 / len(HORIZONS))
 
     def loss(constants: np.ndarray, generation: int) -> np.ndarray:
         nonlocal weights
         tell(generation, generations)
-        found, penalty = map(np.asarray, compare(jnp.asarray(constants, jnp.float32), *draw(generation)))
-        total = np.nan_to_num(found @ weights + penalty, nan=np.inf)
+        relative, penalty = map(np.asarray, compare(jnp.asarray(constants, jnp.float32), *draw(generation)))
+        total = np.nan_to_num(relative @ weights + penalty, nan=np.inf)
         best = np.argsort(total, kind="stable")[:_BEST]
         # A candidate of which a row has run away says nothing about the horizons.
-        weights = weights * np.exp(_GROWTH * np.clip(np.nan_to_num(found[best], nan=2.0), 0.0, 2.0).mean(axis=0))
+        weights = weights * np.exp(_GROWTH * np.clip(np.nan_to_num(relative[best], nan=2.0), 0.0, 2.0).mean(axis=0))
         weights /= weights.sum()
         return total
 
@@ -158,8 +158,8 @@ def refit(
         if end > begin:
             shift = partial(_shift, loss, int(begin))
             wide = spread * np.array(family.scales)
-            found = evolve(shift, centre, wide, generations=int(end - begin), candidates=candidates, seed=seed)
-            centre = found.constants
+            minimum = evolve(shift, centre, wide, generations=int(end - begin), candidates=candidates, seed=seed)
+            centre = minimum.constants
     return centre
 
 
@@ -210,8 +210,10 @@ def measure_on_refits(phi: Phi, spec: recipe.Recipe, *, rows: int) -> dict[int, 
     assert isinstance(spec.data, recipe.Rows)
     draw, batches = draw_refits(spec, REFIT), -(-rows // spec.data.refit)
     profiles, c = jax.tree.map(lambda *parts: jnp.concatenate(parts), *map(draw, range(batches)))
-    found, wanted = (np.asarray(jax.jit(partial(row_errors, each))(profiles, c), float) for each in (phi, cfl_superbee))
-    return {steps: compare_means(*own) for steps, *own in zip(HORIZONS, found, wanted, strict=True)}
+    measured, reference = (
+        np.asarray(jax.jit(partial(row_errors, each))(profiles, c), float) for each in (phi, cfl_superbee)
+    )
+    return {steps: compare_means(*pair) for steps, *pair in zip(HORIZONS, measured, reference, strict=True)}
 
 
 def distil_limiter(weights: Weights, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> tuple[ClosedForm, ...]:
@@ -224,19 +226,19 @@ def distil_limiter(weights: Weights, spec: recipe.Recipe, folder: RunFolder, tel
     fitted = []
     for k, family in enumerate(families):
         tell(f"comparing with the network: {family.name}", k, len(families))
-        fitted.append(_fit(family, weights, spec, folder))
-    chosen = {min(own, key=lambda pair: pair[1])[0].family.name for own in _by_kind(fitted) if own}
+        fitted.append(_fit_family(family, weights, spec, folder))
+    chosen = {min(group, key=lambda pair: pair[1])[0].family.name for group in _group_by_kind(fitted) if group}
     return tuple(
         ClosedForm(fit, loss, _refit(fit, spec, folder, tell) if fit.family.name in chosen else None)
         for fit, loss in fitted
     )
 
 
-def _by_kind(fitted: list[tuple[Fit, float]]) -> list[list[tuple[Fit, float]]]:
+def _group_by_kind(fitted: list[tuple[Fit, float]]) -> list[list[tuple[Fit, float]]]:
     return [[pair for pair in fitted if pair[0].family.continuous is kind] for kind in (False, True)]
 
 
-def _fit(family: Family, weights: Weights, spec: recipe.Recipe, folder: RunFolder) -> tuple[Fit, float]:
+def _fit_family(family: Family, weights: Weights, spec: recipe.Recipe, folder: RunFolder) -> tuple[Fit, float]:
     stage = f"fit-{family.name}"
     if (done := folder.read_stage(stage)) is not None:
         return _read_fit(family, done)

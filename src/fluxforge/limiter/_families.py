@@ -58,7 +58,7 @@ class Family:
         return lambda r, q, c: evaluate(self.phi, {**values, R: r, Q: q, C: c}, jnp)
 
     def penalty(self, constants: Array) -> Array:
-        """0 for constants that are allowed, and growing beyond."""
+        """0 where every formula of `positive` is, with a margin; it grows with what they lack."""
         values = {name: constants[k] for k, name in enumerate(self.constants)}
         gaps = [evaluate(each, {**values, C: _COURANT}, jnp) + 0 * _COURANT for each in self.positive]
         return 10 * jnp.maximum(0.0, _MARGIN - jnp.stack(gaps)).sum()
@@ -66,9 +66,9 @@ class Family:
     def formula(self, constants: tuple[float, ...]) -> sp.Expr:
         """φ as a formula of r, q and c."""
         values = {name: sp.Float(value) for name, value in zip(self.constants, constants, strict=True)}
-        found = substitute(self.phi, values)
+        phi = substitute(self.phi, values)
         # Sums of constants, such as 1 − 1.215, are rounded as the constants are: −0.215, not −0.21500000000000008.
-        return found.xreplace({each: sp.Float(round(float(each), _DIGITS)) for each in found.atoms(sp.Float)})
+        return phi.xreplace({each: sp.Float(round(float(each), _DIGITS)) for each in phi.atoms(sp.Float)})
 
 
 def _constants(count: int) -> tuple[sp.Symbol, ...]:
@@ -86,21 +86,21 @@ _PLANE = _LINE + (_K[8] + _K[9] * C) * (minimum(maximum(Q, 1 - _K[10]), 1 + _K[1
 _BESIDE = Q / (1 + sp.Abs(Q)) - sp.Rational(1, 2)
 
 
-def _within(inner: sp.Expr) -> sp.Expr:
+def _limit(inner: sp.Expr) -> sp.Expr:
     """A formula between 0 and the upper bound."""
     return maximum(sp.S.Zero, minimum(2 * R / C, _CAP, inner))
 
 
 def _jump(inside: sp.Expr, low: sp.Expr = _LOW, high: sp.Expr = _HIGH) -> sp.Expr:
-    return _within(Select(Below(low, R) * Below(R, high), inside, _CAP))
+    return _limit(Select(Below(low, R) * Below(R, high), inside, _CAP))
 
 
 def _ramps(inside: sp.Expr, low: sp.Expr, high: sp.Expr, steep: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
     """A formula with straight ramps of these slopes below `low` and above `high`."""
-    return _within(inside + maximum(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
+    return _limit(inside + maximum(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
 
 
-def _moderate(*slopes: sp.Symbol) -> tuple[sp.Expr, ...]:
+def _limit_slopes(*slopes: sp.Symbol) -> tuple[sp.Expr, ...]:
     return (*slopes, *(_STEEPEST - each for each in slopes))
 
 
@@ -127,7 +127,7 @@ FAMILIES: tuple[Family, ...] = (
         "ramp",
         "a straight line with steep ramps up to the bound",
         _ramps(_LINE, _LOW, _HIGH, (_K[8] / C, _K[9] / (1 - C))),
-        (*_ORDERED, *_moderate(_K[8], _K[9])),
+        (*_ORDERED, *_limit_slopes(_K[8], _K[9])),
         (*_SCALES, *_RAMPS),
         continuous=True,
         first=_RAMPS,
@@ -136,7 +136,7 @@ FAMILIES: tuple[Family, ...] = (
         "slope",
         "a straight line with ramps of one slope for all c",
         _ramps(_LINE, _LOW, _HIGH, (_K[8], _K[9])),
-        (*_ORDERED, *_moderate(_K[8], _K[9])),
+        (*_ORDERED, *_limit_slopes(_K[8], _K[9])),
         (*_SCALES, *_RAMPS),
         continuous=True,
         first=_RAMPS,
@@ -155,7 +155,7 @@ FAMILIES: tuple[Family, ...] = (
         "downwind",
         "a plane in r and q with ramps up to the bound",
         _ramps(_PLANE, _LOW_BESIDE, _HIGH_BESIDE, (_K[13] / C, _K[14] / (1 - C))),
-        (*_ORDERED, _K[10], *_moderate(_K[13], _K[14])),
+        (*_ORDERED, _K[10], *_limit_slopes(_K[13], _K[14])),
         (*_SCALES, *_DOWNWIND, *_RAMPS),
         continuous=True,
         first=(1.0, 0.0, 0.0, *_RAMPS),

@@ -72,7 +72,7 @@ def advance(phi: Phi, u: Array, c: Array, steps: int) -> Array:
 
 
 def advance_each(step: Step, u: Array, c: Array, steps: Array) -> Array:
-    """Rows after as many steps as each of them is to take; differentiation is not possible."""
+    """Rows after a number of steps of their own each (rows,); not differentiable."""
 
     def one(k: Array, v: Array) -> Array:
         return jnp.where((k < steps)[:, None], step(v, c), v)
@@ -155,17 +155,17 @@ def row_errors(
     phi: Phi, profiles: Profiles, c: Array, *, horizons: Sequence[int] = HORIZONS, cells: int = CELLS
 ) -> Array:
     """Mean |error| of each row after each number of steps (horizons, rows)."""
-    u, done, found = cell_averages(profiles, cells, jnp.zeros_like(c)), 0, []
+    u, done, distances = cell_averages(profiles, cells, jnp.zeros_like(c)), 0, []
     for steps in horizons:
         u, done = advance(phi, u, c, steps - done), steps
-        found.append(jnp.abs(u - cell_averages(profiles, cells, c * steps / cells)).mean(axis=-1))
-    return jnp.stack(found)
+        distances.append(jnp.abs(u - cell_averages(profiles, cells, c * steps / cells)).mean(axis=-1))
+    return jnp.stack(distances)
 
 
 def ratios(phi: Phi, profiles: Profiles, c: Array, *, horizons: Sequence[int] = HORIZONS, cells: int = CELLS) -> Array:
     """Errors over those of CFL-superbee on the same rows."""
-    found, wanted = (errors(each, profiles, c, horizons=horizons, cells=cells) for each in (phi, cfl_superbee))
-    return found / wanted
+    error, reference = (errors(each, profiles, c, horizons=horizons, cells=cells) for each in (phi, cfl_superbee))
+    return error / reference
 
 
 class Ratio(NamedTuple):
@@ -178,19 +178,20 @@ class Ratio(NamedTuple):
 def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
     """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
     double = jnp.result_type(float) == jnp.float64
-    found, wanted = (_held_out_errors(each, seed, rows, double) for each in (phi, cfl_superbee))
-    return {steps: compare_means(*own) for steps, *own in zip(HORIZONS, found, wanted, strict=True)}
+    measured, reference = (_held_out_errors(each, seed, rows, double) for each in (phi, cfl_superbee))
+    return {steps: compare_means(*pair) for steps, *pair in zip(HORIZONS, measured, reference, strict=True)}
 
 
-def compare_means(found: np.ndarray, wanted: np.ndarray) -> Ratio:
-    """The mean of `found` over that of `wanted`, errors on the same rows, and its standard error."""
-    value = found.mean() / wanted.mean()
+def compare_means(measured: np.ndarray, reference: np.ndarray) -> Ratio:
+    """The mean of `measured` over that of `reference`, errors on the same rows, and its standard error."""
+    value = measured.mean() / reference.mean()
     # Of a ratio of means, to first order in their deviations.
-    error = np.std(found - value * wanted) / np.sqrt(len(found)) / wanted.mean()
+    error = np.std(measured - value * reference) / np.sqrt(len(measured)) / reference.mean()
     return Ratio(float(value), float(error))
 
 
+# Cached, since those of CFL-superbee are needed for every φ.
 @lru_cache(maxsize=2)
 def _held_out_errors(phi: Phi, seed: int, rows: int, double: bool) -> np.ndarray:
-    """The errors of each row (horizons, rows), in double precision or not; CFL-superbee's are asked for repeatedly."""
+    """The errors of each row (horizons, rows); `double` only tells the cache which precision JAX computes in."""
     return np.asarray(jax.jit(partial(row_errors, phi))(*draw_rows(jax.random.key(seed), rows)), float)

@@ -31,7 +31,7 @@ Weights = list[tuple[Array, Array]]
 Progress = Callable[[str, int, int], None]
 
 _CHOICE_ROWS = 64
-# A network whose worst ratio is this many times that of the best one is said to be stuck.
+# A network whose worst ratio is this many times that of the best one counts as stuck.
 _STUCK = 1.5
 
 # Horizons of the two phases, and the part of the steps that belongs to the first. From scratch, longer horizons get
@@ -45,8 +45,8 @@ def create_weights(key: Array, width: int, depth: int, *, downwind: bool = False
     sizes = (3 if downwind else 2, *[width] * depth, 1)
     weights = []
     for inputs, outputs in pairwise(sizes):
-        key, own = jax.random.split(key)
-        weights.append((jax.random.normal(own, (inputs, outputs)) / jnp.sqrt(inputs), jnp.zeros(outputs)))
+        key, layer_key = jax.random.split(key)
+        weights.append((jax.random.normal(layer_key, (inputs, outputs)) / jnp.sqrt(inputs), jnp.zeros(outputs)))
     return weights
 
 
@@ -116,14 +116,14 @@ def _optimiser(plan: Plan, phase: int) -> optax.GradientTransformation:
 
 
 def start_training(plan: Plan) -> TrainingState:
-    """Networks that are not trained yet."""
+    """Random weights of every seed, and their moments."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(plan.seed), 2**30), plan.seeds)
     weights = jax.vmap(partial(create_weights, width=plan.width, depth=plan.depth, downwind=plan.downwind))(keys)
     return TrainingState(weights, jax.vmap(_optimiser(plan, 0).init)(weights))
 
 
 def train_chunk(plan: Plan, phase: int, steps: int) -> Callable[[TrainingState, Array], tuple[TrainingState, Array]]:
-    """A function that takes a state at a step `steps` further, and gives the losses (seeds, steps)."""
+    """A function of a state and its step: the state `steps` steps later, and the losses (seeds, steps)."""
     optimiser, horizons = _optimiser(plan, phase), PHASES[phase]
 
     def one(state: TrainingState, number: Array) -> tuple[TrainingState, Array]:
@@ -137,7 +137,7 @@ def train_chunk(plan: Plan, phase: int, steps: int) -> Callable[[TrainingState, 
         return TrainingState(optax.apply_updates(state.weights, change), moments), value
 
     def run(state: TrainingState, first: Array) -> tuple[TrainingState, Array]:
-        return jax.vmap(lambda own: jax.lax.scan(one, own, first + jnp.arange(steps)))(state)
+        return jax.vmap(lambda member_state: jax.lax.scan(one, member_state, first + jnp.arange(steps)))(state)
 
     return jax.jit(run)
 
@@ -185,8 +185,8 @@ def train_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
     """
     plan, mark = plan_training(spec), recipe.fingerprint(spec)
     state, step = start_training(plan), 0
-    if (found := folder.checkpoints.latest(state, fingerprint=mark)) is not None:
-        step, state = found
+    if (checkpoint := folder.checkpoints.latest(state, fingerprint=mark)) is not None:
+        step, state = checkpoint
     folder.metrics.truncate(step)
     chunks: dict[tuple[int, int], Callable] = {}  # type: ignore[type-arg]
     while step < plan.steps:
@@ -211,11 +211,11 @@ def train_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
 def _choose(weights: Weights, plan: Plan) -> TrainedLimiter:
     """The network whose worst ratio on profiles of its own is least."""
     profiles, c = draw_rows(jax.random.key(plan.seed + NETWORK_CHOICE), _CHOICE_ROWS)
-    each = jax.jit(jax.vmap(lambda own: ratios(network_phi(own), profiles, c)))(weights)
-    found = np.nan_to_num(np.asarray(each, float), nan=np.inf)
-    worst = found.max(axis=1)
+    each = jax.jit(jax.vmap(lambda one: ratios(network_phi(one), profiles, c)))(weights)
+    network_ratios = np.nan_to_num(np.asarray(each, float), nan=np.inf)
+    worst = network_ratios.max(axis=1)
     best = int(worst.argmin())
     if not np.isfinite(worst[best]):
         raise TrainingError("no network has a finite error on fresh profiles: lower training.learning_rate")
     stuck = tuple(int(k) for k in np.flatnonzero(worst > _STUCK * worst[best]))
-    return TrainedLimiter(member(weights, best), best, found[best], stuck)
+    return TrainedLimiter(member(weights, best), best, network_ratios[best], stuck)

@@ -51,5 +51,5 @@ def jiang_shu_rows(step: Step) -> tuple[Array, Array]:
 def jiang_shu_errors(phi: Phi) -> dict[str, float]:
     """Mean |error| of a limiter on Jiang's and Shu's wave, 200 cells, t = 10, by the Courant number."""
     wave, rows = jiang_shu_rows(limited_step(phi))
-    found = jnp.abs(rows - wave[None]).mean(axis=1)
-    return {f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, found, strict=True)}
+    errors = jnp.abs(rows - wave[None]).mean(axis=1)
+    return {f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, errors, strict=True)}

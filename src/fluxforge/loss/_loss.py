@@ -66,10 +66,10 @@ def residual(spec: Residual) -> Defect:
     if not spec.fourier_power:
         return plain
 
-    def weighted(problem: Problem, new: State) -> State:
+    def scaled(problem: Problem, new: State) -> State:
         return plain(problem, new) / reference_number(problem) ** spec.fourier_power
 
-    return weighted
+    return scaled
 
 
 def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
@@ -108,7 +108,7 @@ def data_loss(spec: Loss) -> DataLoss:
 
     The sparsity term is not among them: it depends on the weights alone, and its weight on the number of the step.
     """
-    defects = _defects(spec)
+    defects = _data_terms(spec)
 
     def terms(network: AbstractNetwork, batch: Problem) -> Terms:
         def one(problem: Problem) -> Terms:
@@ -123,13 +123,14 @@ def data_loss(spec: Loss) -> DataLoss:
     return terms
 
 
-def _defects(spec: Loss) -> dict[str, tuple[Defect, float, str]]:
-    found: dict[str, tuple[Defect, float, str]] = {}
+def _data_terms(spec: Loss) -> dict[str, tuple[Defect, float, str]]:
+    """Defect, weight and norm of each data term of the loss."""
+    terms: dict[str, tuple[Defect, float, str]] = {}
     if spec.supervised is not None:
-        found["supervised"] = (supervised_defect(spec.supervised), spec.supervised.weight, spec.supervised.norm)
+        terms["supervised"] = (supervised_defect(spec.supervised), spec.supervised.weight, spec.supervised.norm)
     if spec.residual is not None:
-        found["residual"] = (residual(spec.residual), spec.residual.weight, spec.residual.norm)
-    return found
+        terms["residual"] = (residual(spec.residual), spec.residual.weight, spec.residual.norm)
+    return terms
 
 
 def defects(spec: Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "terms cells"]]:
@@ -137,29 +138,29 @@ def defects(spec: Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "te
 
     Each is weighted so that the sum of the squares is the loss of norm l2; padding has none.
     """
-    chosen = _defects(spec)
+    data_terms = _data_terms(spec)
 
     def vector(network: AbstractNetwork, problem: Problem) -> Float[Array, "terms cells"]:
         new, live = step_of(network)(problem), problem.graph.live
-        found = ((defect(problem, new), jnp.sqrt(weight / live.sum())) for defect, weight, _ in chosen.values())
-        return jnp.stack([jnp.where(live, share * off, 0.0) for off, share in found])
+        weighted = ((defect(problem, new), jnp.sqrt(weight / live.sum())) for defect, weight, _ in data_terms.values())
+        return jnp.stack([jnp.where(live, share * off, 0.0) for off, share in weighted])
 
     return vector
 
 
 def defect_of(spec: Loss) -> Defect:
-    """The defect of a loss with one data term, for a refit of constants; raises InputError for several terms."""
-    (defect, _, _) = _only(spec)
+    """The defect of a loss with one data term, for a refit of constants. Raises InputError for several terms."""
+    (defect, _, _) = _only_term(spec)
     return defect
 
 
 def norm_of(spec: Loss) -> str:
-    """The norm of that term, `l1` or `l2`; raises InputError for several terms."""
-    return _only(spec)[2]
+    """The norm of a loss with one data term, `l1` or `l2`. Raises InputError for several terms."""
+    return _only_term(spec)[2]
 
 
-def _only(spec: Loss) -> tuple[Defect, float, str]:
-    found = _defects(spec)
-    if len(found) != 1:
+def _only_term(spec: Loss) -> tuple[Defect, float, str]:
+    terms = _data_terms(spec)
+    if len(terms) != 1:
         raise InputError("field 'loss': constants are refitted to one term, 'supervised' or 'residual', not to several")
-    return next(iter(found.values()))
+    return next(iter(terms.values()))

@@ -1,4 +1,4 @@
-"""The main job: data, training, distilling, certifying, in a folder that can be continued."""
+"""Runs of a discovery: data, training, distillation and certification, in a folder from which they can be resumed."""
 
 from fluxforge.pipeline._carry import initial_field, unseen_mesh
 from fluxforge.pipeline._discover import check_feasible, discover, explain, free_folder, resume

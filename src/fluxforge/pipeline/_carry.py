@@ -42,20 +42,22 @@ LONG_RUN = 1_000
 _SEED = 2 * 10**6
 # Keeps the jumps of parameters apart from what else is drawn on a mesh.
 _JUMPS = 11
-# Of the resolved step: errors of a thousandth are measured to four digits.
+# Tolerance of the resolved step: errors of a thousandth are measured to four digits.
 _TOLERANCE = 1e-9
-# A field is said to blow up where it exceeds so many times what initial values, sources and walls can explain.
+# A field counts as blown up where it exceeds so many times what initial values, sources and walls can explain.
 _GROWTH = 10.0
 MIXED: Conditions = {"left": Dirichlet(1.0), "right": Neumann(0.5), "bottom": Neumann(0.0), "top": Dirichlet(0.0)}
 # Cells per side of squares, on which the two-point flux is consistent.
 SIDES = (8, 16, 32, 64)
-# Of the rate of smooth fields, extrapolated to squares of no size: what is left of order h⁴ is below a thousandth.
+# Largest deviation from 1 of the rate of smooth fields, extrapolated to h = 0: the rest of order h⁴ is below a
+# thousandth.
 LARGEST_OFF = 0.005
 # The part of the network's gain over its integrator that a formula must keep.
 LEAST_KEPT = 0.8
-# Of what a closed box holds: sums over 100,000 cells round to 1e-13 of it.
+# Largest change of the total in a closed box, relative to it: sums over 100,000 cells round to 1e-13 of it.
 LARGEST_DEFECT = 1e-11
-# Of the change of a step: at short steps an integrator errs less than it matters, and a network may err more.
+# Relative to the change of a step: a network whose error is below this may err more than its integrator, as at short
+# steps.
 NEGLIGIBLE = 1e-3
 # Steps across the trained range at which a network is held against its integrator.
 STEPS = 4
@@ -110,8 +112,10 @@ class Case:
         numbers = face_numbers(self.equation, self.graph, self.dt, parameters=self.parameters)
         values = {symbol(name): numbers[name] for name in numbers}
         with np.errstate(all="ignore"):
-            found = [np.broadcast_to(evaluate(each, values, np), self.graph.slot_mask.shape) for each in formulas]
-        return self.weigh_fluxes(network, [np.where(self.graph.slot_mask, each, 0.0) for each in found])
+            coefficients = [
+                np.broadcast_to(evaluate(each, values, np), self.graph.slot_mask.shape) for each in formulas
+            ]
+        return self.weigh_fluxes(network, [np.where(self.graph.slot_mask, each, 0.0) for each in coefficients])
 
     def resolve(self, T: CellField) -> CellField:
         """The field after Δt, by many substeps of the classical Runge–Kutta method."""
@@ -141,26 +145,26 @@ def mesh_parameters(
     equation: Equation, values: Mapping[str, recipe.Value], graph: DualGraph, *, jumps: float, seed: int
 ) -> Settings:
     """The parameters on one mesh: those given per cell times factors of up to `jumps` either way, cell by cell."""
-    found: dict[str, Any] = dict(values)
+    parameters: dict[str, Any] = dict(values)
     rng = np.random.default_rng([seed, _JUMPS])
     for p in equation.parameters:
         if p.where is Where.CELL and jumps > 1:
             factor = np.exp(rng.uniform(-1.0, 1.0, graph.cells) * np.log(jumps))
             value = np.asarray(values[p.name], float)
-            found[p.name] = factor.reshape(-1, *[1] * value.ndim) * value
-    return found
+            parameters[p.name] = factor.reshape(-1, *[1] * value.ndim) * value
+    return parameters
 
 
 def mixed_walls(equation: Equation) -> Conditions:
-    """Values, slopes and nothing at the walls of a square; where nothing diffuses, what flows in."""
+    """Dirichlet, Neumann and insulated walls of a square; inflow values where nothing diffuses."""
     if equation.diffusion == 0:
         return {"left": Inflow(1.0), "right": Inflow(0.0), "bottom": Inflow(0.5), "top": Inflow(0.0)}
     return MIXED
 
 
-def relative_error(found: CellField, exact: CellField, T: CellField) -> float:
+def relative_error(new: CellField, exact: CellField, T: CellField) -> float:
     """Mean |difference| over mean |change|."""
-    return float(np.abs(found - exact).mean() / np.abs(exact - T).mean())
+    return float(np.abs(new - exact).mean() / np.abs(exact - T).mean())
 
 
 def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellField) -> float:
@@ -170,26 +174,26 @@ def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellFi
         return relative_error(case.weigh_fluxes(network, [float(each) for each in c])(T), exact, T)
 
     start = np.ones(len(network.weighted))
-    found = minimize(error, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
-    return float(min(found.fun, error(start)))
+    minimum = minimize(error, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
+    return float(min(minimum.fun, error(start)))
 
 
 def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier: float) -> bool:
     """Whether 1,000 steps at a Fourier number exceed all bounds: with T = 0 at the walls, or with source and walls."""
     for boundary, size in ((None, 0.0), (mixed_walls(case.equation), 1.0)):
         graph = dual(mesh, boundary, equation=case.equation)
-        own = Case(graph, case.equation, case.parameters, fourier)
+        walled = Case(graph, case.equation, case.parameters, fourier)
         # A step that suits a mesh whose whole boundary is held, as in training.
         dt = fourier / case.fourier * case.dt
-        coefficients = face_coefficients(network, graph, dt, parameters=own.parameters)
+        coefficients = face_coefficients(network, graph, dt, parameters=walled.parameters)
         S = np.full(graph.cells, size)
         step = freeze_flux(
             network.tableau,
-            own.equation,
+            walled.equation,
             graph,
             dt,
             coefficients,
-            parameters=own.parameters,
+            parameters=walled.parameters,
             source=S,
             free=network.free,
         )
@@ -206,9 +210,9 @@ def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Ca
     if velocity is not None:
         speed = float(np.linalg.norm(np.asarray(parameters[velocity], float)))
         parameters[velocity] = Curl(f"{speed / np.pi:.17g}*sin(pi*x)*sin(pi*y)")
-    own = Case(graph, case.equation, parameters, case.fourier)
-    found = face_coefficients(network, graph, own.dt, parameters=parameters)
-    step = replace(own.weigh_fluxes(network, found), reaction=None)
+    closed = Case(graph, case.equation, parameters, case.fourier)
+    coefficients = face_coefficients(network, graph, closed.dt, parameters=parameters)
+    step = replace(closed.weigh_fluxes(network, coefficients), reaction=None)
     mass = graph.V * cell_capacity(case.equation, graph, parameters)
     return float(abs(mass @ (step(T) - T)) / (mass @ np.abs(T)))
 
@@ -228,8 +232,8 @@ def measure_carry(
     for count in cells:
         mesh = unseen_mesh(count, seed)
         graph = dual(mesh)
-        own = mesh_parameters(network.equation, parameters, graph, jumps=jumps, seed=seed)
-        case = Case(graph, network.equation, own, fourier)
+        mesh_values = mesh_parameters(network.equation, parameters, graph, jumps=jumps, seed=seed)
+        case = Case(graph, network.equation, mesh_values, fourier)
         step, plain = case.step(network), case.plain(network)
         short = None if formulas is None else case.formula(network, formulas)
         for field in FIELDS:
@@ -301,8 +305,8 @@ def coefficient_points(
         values = {symbol(name): each[used] for name, each in numbers.items()}
         kept = rng.permutation(int(used.sum()))[:POINTS]
         totals.append(numbers["total"][used][kept])
-        found = face_coefficients(network, graph, case.dt, parameters=parameters)
-        for name, coefficients in zip(columns, found, strict=True):
+        by_stage = face_coefficients(network, graph, case.dt, parameters=parameters)
+        for name, coefficients in zip(columns, by_stage, strict=True):
             columns[name].append(coefficients[used][kept])
             if formulas is not None:
                 with np.errstate(all="ignore"):
@@ -322,15 +326,15 @@ def coefficient_points(
 def judge_network(
     rows: Sequence[CarryRow], steps: Sequence[StepRow], effective: Sequence[EffectiveRow]
 ) -> dict[str, bool]:
-    """What must hold of a network, in words, and whether it does; an error that is not finite is none."""
+    """The conditions on a network, in words, and whether each holds; one on an error that is not finite does not."""
     return {
         "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
         "one step errs less than the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
         "one step errs less than the integrator's at every step trained with": all(
-            _is_better(row) or _at_most(row.network, NEGLIGIBLE) for row in steps
+            _is_better(row) or _is_at_most(row.network, NEGLIGIBLE) for row in steps
         ),
-        "the total is conserved": all(_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
-        "smooth fields move at the equation's own rate as the mesh is refined": _at_most(
+        "the total is conserved": all(_is_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
+        "smooth fields move at the equation's own rate as the mesh is refined": _is_at_most(
             abs(limit_rate(effective) - 1.0), LARGEST_OFF
         ),
     }
@@ -346,7 +350,7 @@ def judge_run(
     checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": certificate is not None}
     if certificate is not None:
         systems = (certificate.semidiscrete, certificate.rate)
-        right = all(found is None or found.holds for found in systems)
+        right = all(system is None or system.holds for system in systems)
         checks["in the limit of small steps the formulas solve the equation, as their certificate has it"] = right
     reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
     if refusal is not None:
@@ -364,5 +368,5 @@ def _is_better(row: CarryRow | StepRow) -> bool:
     return row.network is not None and row.midpoint is not None and bool(row.network < row.midpoint)
 
 
-def _at_most(value: float | None, limit: float) -> bool:
+def _is_at_most(value: float | None, limit: float) -> bool:
     return value is not None and bool(value <= limit)

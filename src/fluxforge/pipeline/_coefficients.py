@@ -46,7 +46,7 @@ Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 
 
 def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
-    """β of the network, of its formulas, of its integrator and of what stands beside them.
+    """The stability intervals β of the network, its formulas and its integrator, with those of RKL2 and the optimum.
 
     None for an equation that does more than diffuse, whose modes are not on the negative axis, and for a free network.
     """
@@ -54,13 +54,13 @@ def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | No
         return None
     stages, tableau = len(network.tableau.rows), network.tableau
     best = optimal_interval(stages)
-    found = None
+    formula_interval = None
     if formulas is not None:
-        found = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)
+        formula_interval = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)
     return Stability(
         stages=stages,
         network=stability_interval(tableau, lambda total: _network_values(network, total), best),
-        formula=found,
+        formula=formula_interval,
         integrator=stability_interval(tableau, lambda total: [np.ones_like(total)] * (stages - 1), best),
         rkl2=(stages**2 + stages - 2) / 2,
         optimum=best,
@@ -97,7 +97,7 @@ def _network_values(network: FluxNetwork, total: np.ndarray) -> list[np.ndarray]
 
 
 def learned_values(coefficients: CellField, total: CellField, order: int) -> CellField:
-    """What a formula is searched for: the coefficient itself, or with order 2 the g in it."""
+    """The values that a formula is searched for: the coefficient itself, or with order 2 the g in it."""
     if order == 1:
         return coefficients
     return np.asarray((coefficients - 1.0) * (1.0 + total) / total)
@@ -115,13 +115,13 @@ def impose_order(front: Front, order: int) -> Front:
     if order == 1:
         return Front(tuple(kept), front.ended_by_clock)
     scale = learned_part(symbol("total"), order)
-    made = (Candidate(1 + scale * each.expression, each.complexity, each.error) for each in kept)
-    return Front(tuple(made), front.ended_by_clock)
+    candidates = (Candidate(1 + scale * each.expression, each.complexity, each.error) for each in kept)
+    return Front(tuple(candidates), front.ended_by_clock)
 
 
 def is_bounded(g: sp.Expr) -> bool:
     """Whether a formula of the faces' numbers settles to a number as Δt, and with it total, goes to 0."""
-    values = _near_zero(g)
+    values = _evaluate_near_zero(g)
     if not np.isfinite(values).all():
         return False
     size = np.maximum(1.0, np.abs(values[0]))
@@ -130,11 +130,11 @@ def is_bounded(g: sp.Expr) -> bool:
 
 def is_consistent(c: sp.Expr) -> bool:
     """Whether c Δt vanishes with Δt, so that a step with this coefficient is Δt f(u) to first order."""
-    size = np.maximum(1.0, np.abs(_near_zero(c)))
+    size = np.maximum(1.0, np.abs(_evaluate_near_zero(c)))
     return bool(np.isfinite(size).all() and (size[1:] <= _GROWS * size[:-1]).all())
 
 
-def _near_zero(g: sp.Expr) -> np.ndarray:
+def _evaluate_near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     names = {each.name for each in g.free_symbols}
     return np.array(
@@ -147,5 +147,5 @@ def _near_zero(g: sp.Expr) -> np.ndarray:
 
 def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        found = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
-    return np.broadcast_to(np.asarray(found, dtype=float), _OTHERS.shape)
+        values = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
+    return np.broadcast_to(np.asarray(values, dtype=float), _OTHERS.shape)

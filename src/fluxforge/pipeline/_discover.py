@@ -32,7 +32,7 @@ from fluxforge.pipeline._outcome import (
     LIMITER,
     SKEW,
     Outcome,
-    Own,
+    SomeResult,
     WriteReport,
     name_outputs,
     read_result,
@@ -107,7 +107,7 @@ def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: War
 
 
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
-    """Run what is not finished in a folder, and check the files of what is."""
+    """Run the stages that are not finished in a folder; of a finished run, check the files."""
     kind = KINDS[run_kind(spec)]
     result = read_result(spec, folder)
     if result is None:
@@ -145,24 +145,26 @@ def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progre
 
 
 def search_without_network(spec: recipe.Recipe, tell: Progress) -> AblationResults:
-    """Search formulas in the data themselves, to see what the network was needed for."""
+    """Search formulas in the data themselves, for comparison with that of the network."""
     tell("searching without a network", 0, 1)
     return msgspec.convert(ablate(spec).document(), AblationResults)
 
 
-def save_schemes(outcome: Outcome[Own], folder: Path) -> tuple[Path, ...]:
+def save_schemes(outcome: Outcome[SomeResult], folder: Path) -> tuple[Path, ...]:
     """Write the schemes and the certificate of an outcome; returns the paths."""
     if outcome.scheme is None or outcome.certificate is None:
         return ()
-    own, beside = (folder / name for name in name_outputs(outcome.result))
-    save(outcome.scheme, own)
-    outcome.certificate.save(beside)
+    scheme_path, certificate_path = (folder / name for name in name_outputs(outcome.result))
+    save(outcome.scheme, scheme_path)
+    outcome.certificate.save(certificate_path)
     for name, scheme in outcome.others.items():
         save(scheme, folder / name)
-    return (own, beside, *(folder / name for name in outcome.others))
+    return (scheme_path, certificate_path, *(folder / name for name in outcome.others))
 
 
-def write_outputs(outcome: Outcome[Own], report: WriteReport[Own], spec: recipe.Recipe, folder: RunFolder) -> Own:
+def write_outputs(
+    outcome: Outcome[SomeResult], report: WriteReport[SomeResult], spec: recipe.Recipe, folder: RunFolder
+) -> SomeResult:
     """Write schemes, certificate and report, and record the digests of all files; returns the record of the run."""
     began = perf_counter()
     texts = save_schemes(outcome, folder.path)
@@ -186,19 +188,19 @@ def check_networks(spec: recipe.Recipe) -> None:
 
 
 @dataclass(frozen=True)
-class RunKind(Generic[Own]):
+class RunKind(Generic[SomeResult]):
     """How runs of one kind are checked before they begin, run to their outcome, and reported.
 
     `verified` says that the report shows the whole certificate: one that is written again needs it anew.
     """
 
-    discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[Own]]
-    report: WriteReport[Own]
+    discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[SomeResult]]
+    report: WriteReport[SomeResult]
     check: Callable[[recipe.Recipe], object] = check_networks
     verified: bool = False
 
 
-def read_outcome(result: Own, kind: RunKind[Own], into: Path, tell: Progress) -> Outcome[Own]:
+def read_outcome(result: SomeResult, kind: RunKind[SomeResult], into: Path, tell: Progress) -> Outcome[SomeResult]:
     """The outcome of a finished run, to write its report again; its scheme is in `into`."""
     # The first report was written before its own duration was known.
     seconds = {name: value for name, value in result.seconds.items() if name != "report"}

@@ -86,11 +86,11 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
                 formula = read_formula(network, spec=spec, tell=tell)
         else:
             with add_seconds(seconds, "distil"):
-                sampled, found = fronts_of(network, spec, folder, tell)
-            fronts = {each.name: tabulate_front(found[each.name], each.kind, None) for each in sampled}
+                sampled, searched = fronts_of(network, spec, folder, tell)
+            fronts = {each.name: tabulate_front(searched[each.name], each.kind, None) for each in sampled}
             with add_seconds(seconds, "refit"):
                 tell("choosing formulas and refitting constants", 0, 1)
-                formula = compose_formula(network, sampled, found, spec=spec, network_loss=loss)
+                formula = compose_formula(network, sampled, searched, spec=spec, network_loss=loss)
     except (DiscoveryError, SchemeError, ExpressionError) as error:
         refusal = str(error)
     return Distilled(trained, formula, refusal, fronts, loss, seconds)
@@ -99,8 +99,8 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
 def _network_loss(network: Network, spec: recipe.Recipe) -> float:
     """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
     with jax.enable_x64(True):
-        asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
-        return loss_on(cast(network, "float64"), fresh_problems(source(asked, dtype="float64"), spec), spec)
+        loss_spec = with_shortest_steps(spec) if needs_small_steps(spec) else spec
+        return loss_on(cast(network, "float64"), fresh_problems(source(loss_spec, dtype="float64"), spec), spec)
 
 
 def fronts_of(
@@ -109,15 +109,15 @@ def fronts_of(
     """A table and a search per MLP; searches finished before are read back."""
     assert spec.search is not None
     sampled = _sample_modules(network, spec, spec.search.samples)
-    found: dict[str, Front] = {}
+    fronts: dict[str, Front] = {}
     for k, each in enumerate(sampled):
         stage = f"front-{k + 1}"
         if (done := folder.read_stage(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
             done = to_document(tabulate_front(_search_module(each, spec), each.kind, None))
             folder.finish(stage, done)
-        found[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
-    return sampled, found
+        fronts[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
+    return sampled, fronts
 
 
 def _sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
@@ -157,9 +157,9 @@ def compose_formula(
 ) -> Formula:
     """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
     assert spec.search is not None
-    limit = needs_small_steps(spec)
+    at_small_steps = needs_small_steps(spec)
     with jax.enable_x64(True):
-        near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if limit else spec
+        near = with_steps(spec, ladder(spec)[-1], ladder(spec)[-1]) if at_small_steps else spec
         batches = source(near, dtype="float64")
         sets = [draw_problems(batches, spec, REFIT + 7 * k, REFIT_PROBLEMS) for k in range(REFIT_SETS)]
         choice = choose(
@@ -175,14 +175,14 @@ def compose_formula(
         for each in sampled:
             place = list(fronts[each.name]).index(choice.chosen[each.name])
             tables[each.name] = tabulate_front(fronts[each.name], each.kind, place)
-        if not limit:
+        if not at_small_steps:
             return Formula(choice.free, choice.fitted, Evidence(fronts=tables, combinations_tried=choice.tried))
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
-        found = small_steps(choice.free, spec.loss, problems)
-        evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(found))
+        limit = small_steps(choice.free, spec.loss, problems)
+        evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(limit))
         # The larger uncertainty: of the extrapolation, or over sets of samples.
-        both = {name: max(own, choice.fitted.uncertainty[name]) for name, own in found.fitted.uncertainty.items()}
-        return Formula(choice.free, replace(found.fitted, uncertainty=both), evidence)
+        both = {name: max(error, choice.fitted.uncertainty[name]) for name, error in limit.fitted.uncertainty.items()}
+        return Formula(choice.free, replace(limit.fitted, uncertainty=both), evidence)
 
 
 def _read_front(table: FrontTable, each: Sampled) -> Front:
@@ -212,11 +212,11 @@ def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Fo
         problems = problems_by_step(spec, ladder(spec), PROBLEMS)
         start = series(step_of(cast(network, "float64")), problems[ladder(spec)[1]], order).nested
         free = two_hop(flux, start) if spec.network.hops == 2 else layer_stages(flux, start, spec.network.layers)
-        found = small_steps(free, spec.loss, problems)
+        limit = small_steps(free, spec.loss, problems)
     evidence = Evidence(
-        against_step=limit_rows(found), laws=Laws(near=law_record(near), far=law_record(far, whole)), order=order
+        against_step=limit_rows(limit), laws=Laws(near=law_record(near), far=law_record(far, whole)), order=order
     )
-    return Formula(free, found.fitted, evidence)
+    return Formula(free, limit.fitted, evidence)
 
 
 def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:

@@ -48,7 +48,7 @@ def check_experiment(spec: recipe.Recipe) -> None:
 class CertifiedFormula:
     """The flux that was found with its scheme and certificate; None of a run without a formula."""
 
-    found: Discovered
+    discovered: Discovered
     scheme: Scheme | None
     certificate: Certificate | None
     seconds: Mapping[str, float]
@@ -57,8 +57,8 @@ class CertifiedFormula:
 def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
     """From a recipe of experiments to the flux with verdict and certificate, step by step."""
     trained = train_and_reduce(spec, tell, folder.path, folder.warn)
-    found = discover_flux(trained, spec, tell)
-    certified = certify_flux(found, spec, tell)
+    discovered = discover_flux(trained, spec, tell)
+    certified = certify_flux(discovered, spec, tell)
     ablations = regress_without_network(trained, spec, tell)
     return describe_flux(certified, ablations, spec)
 
@@ -70,13 +70,13 @@ def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path
     )
 
 
-def certify_flux(found: Discovered, spec: recipe.Recipe, tell: Progress) -> CertifiedFormula:
+def certify_flux(discovered: Discovered, spec: recipe.Recipe, tell: Progress) -> CertifiedFormula:
     """Verify forward Euler with the flux that was found, if there is one."""
-    seconds = dict(found.seconds)
+    seconds, flux, experiment = dict(discovered.seconds), discovered.flux, discovered.trained.data.experiment
     with add_seconds(seconds, "certify"):
-        scheme = None if found.flux is None else make_scheme(found.flux, found.trained.data.experiment, spec.name)
+        scheme = None if flux is None else make_scheme(flux, experiment, spec.name)
         certificate = None if scheme is None else verify_scheme(scheme, tell)
-    return CertifiedFormula(found, scheme, certificate, seconds)
+    return CertifiedFormula(discovered, scheme, certificate, seconds)
 
 
 def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progress) -> AblationResults:
@@ -89,47 +89,47 @@ def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progres
 
 def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
     """The outcome of a run."""
-    found, scheme, certificate = certified.found, certified.scheme, certified.certificate
+    discovered, scheme, certificate = certified.discovered, certified.scheme, certified.certificate
     stage = None if scheme is None else scheme.stages[-1]
     result = Discovery(
         recipe=spec.name,
         seed=spec.seed,
-        equation=found.trained.data.experiment.equation.name,
+        equation=discovered.trained.data.experiment.equation.name,
         environment=environment(),
         seconds={**certified.seconds, "ablations": ablations.seconds},
-        verdict=found.verdict,
-        recovered=found.verdict == "recovered",
-        reasons=found.reasons,
-        ended_by_clock=("flux",) if found.ended_by_clock else (),
-        fronts={"g": tabulate_front(replace(found.front, ended_by_clock=found.ended_by_clock), "flux")},
+        verdict=discovered.verdict,
+        recovered=discovered.verdict == "recovered",
+        reasons=discovered.reasons,
+        ended_by_clock=("flux",) if discovered.ended_by_clock else (),
+        fronts={"g": tabulate_front(replace(discovered.front, ended_by_clock=discovered.ended_by_clock), "flux")},
         messages=None if stage is None else {name: to_text(each.expression) for name, each in stage.messages.items()},
         outputs=None if stage is None else {name: to_text(each.expression) for name, each in stage.outputs.items()},
-        explained=Explained(least=found.explained),
+        explained=Explained(least=discovered.explained),
         expected=spec.expect,
-        as_expected=found.verdict in ("recovered", spec.expect),
-        findings=_findings(found),
+        as_expected=discovered.verdict in ("recovered", spec.expect),
+        findings=_findings(discovered),
         certificate=None if certificate is None else certificate.to_document(),
         ablations=ablations,
-        experiment=_flux_record(found, spec),
+        experiment=_flux_record(discovered, spec),
     )
     return Outcome(result, scheme, certificate, networks=("network.safetensors", "reduced.safetensors"))
 
 
-def _findings(found: Discovered) -> tuple[str, ...]:
+def _findings(discovered: Discovered) -> tuple[str, ...]:
     lines = []
-    if found.textbook is not None:
-        words = "is" if found.textbook.same else "is not"
+    if discovered.textbook is not None:
+        words = "is" if discovered.textbook.same else "is not"
         lines.append(
-            f"the flux {words} the textbook's {to_text(found.textbook.formula)} "
-            f"({found.textbook.method}: largest difference {found.textbook.difference:.1e})"
+            f"the flux {words} the textbook's {to_text(discovered.textbook.formula)} "
+            f"({discovered.textbook.method}: largest difference {discovered.textbook.difference:.1e})"
         )
-    if found.guarded:
+    if discovered.guarded:
         lines.append("in the scheme, arguments of g below 1e-5 are taken as 1e-5, since the formula is 0/0 at 0")
     return tuple(lines)
 
 
-def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
-    trained, formula, book = found.trained, found.formula, found.textbook
+def _flux_record(discovered: Discovered, spec: recipe.Recipe) -> FluxRecord:
+    trained, formula, book = discovered.trained, discovered.formula, discovered.textbook
     data, wanted = trained.data, spec.data
     assert isinstance(wanted, recipe.Experiment)
     method = "linear elements, extrapolated" if data.experiment.steady else "Nessyahu and Tadmor's central scheme"
@@ -146,10 +146,10 @@ def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
         network_error=trained.whole.error,
         reduced_error=trained.reduced.error,
         checks=convert(trained.checks, tuple[CheckRow, ...], from_attributes=True),
-        form=_form_text(found),
+        form=_form_text(discovered),
         g=None if formula is None else to_text(formula.g),
-        flux=None if found.flux is None else to_text(found.flux),
-        guarded=found.guarded,
+        flux=None if discovered.flux is None else to_text(discovered.flux),
+        guarded=discovered.guarded,
         error=None if formula is None else formula.error,
         worst=None if formula is None else formula.worst,
         share=None if formula is None else formula.share,
@@ -161,8 +161,8 @@ def _flux_record(found: Discovered, spec: recipe.Recipe) -> FluxRecord:
     )
 
 
-def _form_text(found: Discovered) -> str:
+def _form_text(discovered: Discovered) -> str:
     """F = offset + weight·g(columns) + …, as text."""
-    form = found.trained.reduced.form
+    form = discovered.trained.reduced.form
     parts = [f"({to_text(term.weight)})*g({', '.join(map(to_text, term.columns))})" for term in form.terms]
     return " + ".join(([to_text(form.offset)] if form.offset != 0 else []) + parts)

@@ -192,8 +192,8 @@ def measure_flux_network(distilled: DistilledFlux, spec: recipe.Recipe, tell: Pr
             rows.append(row)
             tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(wanted.carry))
         graph = dual(unseen_mesh(min(wanted.carry), spec.seed))
-        own = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
-        steps = errors_by_step(network, graph, own, data.fourier, spec.seed)
+        mesh_values = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
+        steps = errors_by_step(network, graph, mesh_values, data.fourier, spec.seed)
         effective = effective_rates(network, values, fourier)
         chosen = choose_mesh(network.equation, values, spec)
         points = coefficient_points(network, *chosen, longest=longest, formulas=formulas)
@@ -291,16 +291,16 @@ def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: r
     """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Meshes)
-    graph, own = choose_mesh(network.equation, values, spec)
+    graph, mesh_values = choose_mesh(network.equation, values, spec)
     names = tuple(face_invariants(network.equation))
     columns, outputs = [], []
     for share in _SAMPLED:
-        case = Case(graph, network.equation, own, share * spec.data.fourier[1])
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=own)
-        found = face_coefficients(network, graph, case.dt, parameters=own)[stage]
+        case = Case(graph, network.equation, mesh_values, share * spec.data.fourier[1])
+        numbers = face_numbers(network.equation, graph, case.dt, parameters=mesh_values)
+        coefficients = face_coefficients(network, graph, case.dt, parameters=mesh_values)[stage]
         used = graph.slot_mask
         columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(learned_values(found[used], numbers["total"][used], network.order))
+        outputs.append(learned_values(coefficients[used], numbers["total"][used], network.order))
     X, y = np.concatenate(columns), np.concatenate(outputs)
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(names, X[kept], y[kept])
@@ -310,8 +310,8 @@ def choose_mesh(equation: Equation, values: Values, spec: recipe.Recipe) -> tupl
     """The mesh on which formulas are chosen, and the parameters on it."""
     assert isinstance(spec.data, recipe.Meshes)
     graph = dual(unseen_mesh(_CHOICE_CELLS, spec.seed + _CHOOSING))
-    own = mesh_parameters(equation, values, graph, jumps=spec.data.jumps, seed=spec.seed + _CHOOSING)
-    return graph, own
+    mesh_values = mesh_parameters(equation, values, graph, jumps=spec.data.jumps, seed=spec.seed + _CHOOSING)
+    return graph, mesh_values
 
 
 class _Gain:
@@ -320,19 +320,19 @@ class _Gain:
     def __init__(self, network: FluxNetwork, values: Values, spec: recipe.Recipe) -> None:
         assert isinstance(spec.data, recipe.Meshes)
         self.network = network
-        graph, own = choose_mesh(network.equation, values, spec)
-        self.cases = [Case(graph, network.equation, own, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
+        graph, mesh_values = choose_mesh(network.equation, values, spec)
+        self.cases = [Case(graph, network.equation, mesh_values, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
         self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING, network.equation) for kind in FIELDS]
         self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
 
     def __call__(self, formulas: Sequence[sp.Expr]) -> float:
-        found = []
+        shares = []
         for case, exact in zip(self.cases, self.exact, strict=True):
             steps = (case.formula(self.network, formulas), case.step(self.network), case.plain(self.network))
             for T, wanted in zip(self.fields, exact, strict=True):
                 ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
-                found.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
-        finite = [each if np.isfinite(each) else -np.inf for each in found]
+                shares.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
+        finite = [each if np.isfinite(each) else -np.inf for each in shares]
         return float(min(finite))
 
 

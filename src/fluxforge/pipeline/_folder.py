@@ -72,11 +72,11 @@ class _Outputs(Record, frozen=True, kw_only=True):
 
 def _read_record(folder: RunFolder) -> _Outputs | None:
     """The record of a run's outputs, None if there is none; raises DocumentError if a name leads out of the folder."""
-    found = folder.read_stage(_OUTPUTS)
-    if found is None:
+    document = folder.read_stage(_OUTPUTS)
+    if document is None:
         return None
     where = folder.path / "stages" / f"{_OUTPUTS}.json"
-    record = from_document(found, _Outputs, where)
+    record = from_document(document, _Outputs, where)
     for names in (record.files, record.texts):
         read_digests(names, where)
     return record
@@ -95,9 +95,10 @@ def record_outputs(
 
 
 def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> None:
-    """Compare a finished run's outputs with what was recorded: restore those missing, tell of those changed.
+    """Compare a finished run's outputs with what was recorded: restore those missing, warn of those changed.
 
-    A changed file is left alone: somebody may have meant it. Raises InputError if the recipe is not the run's.
+    A changed file is left as it is, since it may have been changed on purpose. Raises InputError if the recipe is not
+    that of the run.
     """
     record = _read_record(folder)
     if record is None:  # finished by a version that recorded none
@@ -107,18 +108,18 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
             f"{folder.path / 'run.json'}: the run was made by another architecture or recipe than it says: put back "
             "the recipe, or begin a new run"
         )
-    found = find_altered(folder.path, record.files)
-    for name in found.changed:
+    altered = find_altered(folder.path, record.files)
+    for name in altered.changed:
         folder.warn(
             f"{folder.path / name}: is not as the run left it (its SHA-256 is another one); remove it and resume again "
             "to have it restored"
         )
-    if not found.missing:
+    if not altered.missing:
         return
-    restored = _restore(folder, record, found.missing, remake, whole=folder.metrics.path.name not in found.changed)
+    restored = _restore(folder, record, altered.missing, remake, whole=folder.metrics.path.name not in altered.changed)
     if restored:
         folder.finish(_OUTPUTS, to_document(replace(record, files={**record.files, **restored})))
-    for name in found.missing:
+    for name in altered.missing:
         how = "was missing and is restored" if name in restored else "is missing and cannot be restored"
         folder.warn(f"{folder.path / name}: {how}")
 

@@ -42,7 +42,7 @@ def take_step(stages: Sequence[Stage], p: Problem) -> Any:
 
 @dataclass(frozen=True)
 class Formula:
-    """Stages whose constants are named, the constants of least loss, and what else the route found."""
+    """Stages whose constants are named, the constants of least loss, and the evidence of the route that found them."""
 
     free: Free
     fitted: Fitted
@@ -213,7 +213,7 @@ def law_record(law: PowerLaw, whole: bool | None = None) -> Law:
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that has to hold for a recovery, with its numbers."""
+    """A condition of a recovery: whether it holds, and its numbers in words."""
 
     holds: bool
     text: str
@@ -224,7 +224,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and what it rests on."""
+    """A verdict and the conditions it rests on."""
 
     verdict: Verdict
     conditions: tuple[Condition, ...]
@@ -246,7 +246,7 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
 
 
 def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
-    """Of supervised data: the formula with refitted constants must reproduce them to their own error.
+    """The condition of supervised data: the formula with refitted constants reproduces them to their own error.
 
     Of noisy data, `loss` is the least loss of the formula and `data_error` that of the law, on the same problems.
     """
@@ -283,7 +283,7 @@ def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condit
 
 def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
     """A condition per constant: the network's own value against that of least loss, where the network determines it."""
-    found = []
+    conditions = []
     for name in readings[0].own:
         # A constant that does what another one does, for the network and for the loss alike.
         if all(each.own_uncertainty[name] == each.least_uncertainty[name] == math.inf for each in readings):
@@ -291,15 +291,15 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
         telling = [reading for reading in readings if reading.is_telling(name)]
         if len(telling) < min(TELLING_STEPS, len(readings)):
             sure = min(reading.own_uncertainty[name] for reading in readings)
-            found.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
+            conditions.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
             continue
         worst = max(telling, key=lambda reading: reading.gap(name))
         text = (
             f"{name} at Δt = {worst.step:.3g}: {worst.own[name]:.4g} ± {worst.own_uncertainty[name]:.2g} in the "
             f"network, {worst.least[name]:.4g} ± {worst.least_uncertainty[name]:.1g} by least loss"
         )
-        found.append(Condition(worst.gap(name) <= 1.0, text))
-    return found
+        conditions.append(Condition(worst.gap(name) <= 1.0, text))
+    return conditions
 
 
 def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:

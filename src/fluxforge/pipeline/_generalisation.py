@@ -100,16 +100,16 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     usual = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, model=model_of(spec))
     mae = _training_error(trained.layered, fixed.problems)
     tell("measuring: unseen meshes", 1, 3)
-    found = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
+    errors = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
     weights = _last_weights(trained.layered)
     rows = _rows(trained.layered)
     nonzeros = (np.abs(rows) > ZERO).sum(axis=1)
     arms = {
         arm: Arm(
             train_mae=_select(mae, trained, arm),
-            ood_mse=_select(found.one_step_mse, trained, arm),
-            ood_worst=_select(found.one_step_worst, trained, arm),
-            rollout_mse=_select(found.rollout_mse, trained, arm),
+            ood_mse=_select(errors.one_step_mse, trained, arm),
+            ood_worst=_select(errors.one_step_worst, trained, arm),
+            rollout_mse=_select(errors.rollout_mse, trained, arm),
             nonzeros=tuple(int(nonzeros[k]) for k in trained.of_arm(arm)),
             failed=tuple(trained.failed[k] for k in trained.of_arm(arm)),
             skipped_steps=tuple(trained.skipped[k] for k in trained.of_arm(arm)),
@@ -128,25 +128,26 @@ def reduce_networks(spec: recipe.Recipe, trained: Trained, arm: str) -> Reduced:
         fixed = source(spec, dtype="float64")
         assert isinstance(fixed, FixedSource)
         networks = [cast(trained.member(k), "float64") for k in trained.of_arm(arm)]
-        found = sparsify(networks, fixed.problems, seed=spec.seed)
+        reductions = sparsify(networks, fixed.problems, seed=spec.seed)
         around = unseen_meshes(spec.evaluation, spec.seed)
         problems = unseen_problems(around, spec.seed, fourier=spec.evaluation.fourier, model=model_of(spec))
         stack = jax.tree.map(
-            lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *(r.network for r in found)
+            lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0],
+            *(r.network for r in reductions),
         )
         errors = extrapolation(stack, problems).one_step_worst
     lemma = sparse_count(spec.network.layers, spec.network.depth)
-    reached = [bool(r.exact and r.nonzeros <= lemma and e <= 1e-6) for r, e in zip(found, errors, strict=True)]
+    reached = [bool(r.exact and r.nonzeros <= lemma and e <= 1e-6) for r, e in zip(reductions, errors, strict=True)]
     return Reduced(
         lemma_nonzeros=lemma,
         reached=sum(reached),
         of=len(reached),
-        nonzeros=tuple(r.nonzeros for r in found),
-        exact=tuple(r.exact for r in found),
-        training_defect=tuple(r.training_defect for r in found),
+        nonzeros=tuple(r.nonzeros for r in reductions),
+        exact=tuple(r.exact for r in reductions),
+        training_defect=tuple(r.training_defect for r in reductions),
         ood_worst=tuple(errors.tolist()),
-        units_after_merging=tuple(tuple(r.units) for r in found),
-        merging_defect=tuple(r.merged_defect for r in found),
+        units_after_merging=tuple(tuple(r.units) for r in reductions),
+        merging_defect=tuple(r.merged_defect for r in reductions),
     )
 
 

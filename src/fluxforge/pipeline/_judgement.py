@@ -72,25 +72,27 @@ _NUMBER = 2**29 + 2**21
 
 
 def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> Judged:
-    """Hold a formula against its network and its data: the verdict, and errors on unseen meshes."""
+    """Compare a formula with its network and its data: the verdict, and errors on unseen meshes."""
     assert spec.search is not None
     seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
     if formula is None:
         return Judged(distilled, "refused", (distilled.refusal or "",), None, None, None, None, None, seconds)
     with add_seconds(seconds, "judge"):
         tell("reading the formula's constants from the network", 0, 1)
-        own = read_network(network, formula, spec)
-        judgement = judge(own.readings, threshold=spec.search.explain, law=_condition_on_law(formula, spec))
+        constants = read_network(network, formula, spec)
+        judgement = judge(constants.readings, threshold=spec.search.explain, law=_condition_on_law(formula, spec))
         if judgement.verdict == "recovered":
-            formula = replace(formula, fitted=replace(formula.fitted, rational=own.agreeing_fractions(formula.fitted)))
-        printed = formula if judgement.verdict == "recovered" else own.put_into(formula)
+            formula = replace(
+                formula, fitted=replace(formula.fitted, rational=constants.agreeing_fractions(formula.fitted))
+            )
+        printed = formula if judgement.verdict == "recovered" else constants.put_into(formula)
     with add_seconds(seconds, "check"):
         tell("checking the stencil", 0, 2)
         alike = _compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
         errors = _measure_errors(network, printed, spec)
     reasons = tuple(judgement.reasons)
-    return Judged(distilled, judgement.verdict, reasons, printed, formula, own, alike, errors, seconds)
+    return Judged(distilled, judgement.verdict, reasons, printed, formula, constants, alike, errors, seconds)
 
 
 def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
@@ -138,18 +140,18 @@ def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -
     size = float(np.abs(ours).mean()) if len(ours) else 0.0
     apart = float(np.abs(theirs - ours).mean()) / size if size else math.inf
     try:
-        learned, found = (law_record(power_law(values, columns)) for values in (theirs, ours))
+        of_network, of_formula = (law_record(power_law(values, columns)) for values in (theirs, ours))
     except DiscoveryError:
         return StencilCheck()
-    return StencilCheck(network=learned, formula=found, difference=apart, agree=apart <= AGREEMENT)
+    return StencilCheck(network=of_network, formula=of_formula, difference=apart, agree=apart <= AGREEMENT)
 
 
 def _close_problems(spec: recipe.Recipe) -> Problem:
     """Where stencils are compared: at the shortest steps trained with, if only those determine the formula."""
-    asked = with_shortest_steps(spec) if needs_small_steps(spec) else spec
-    if isinstance(asked.data, recipe.Meshes):
-        return draw_on_meshes(spec, asked.data.fourier)
-    return draw_problems(source(asked, dtype="float64"), spec, UNSEEN + 1, 1000)
+    closest = with_shortest_steps(spec) if needs_small_steps(spec) else spec
+    if isinstance(closest.data, recipe.Meshes):
+        return draw_on_meshes(spec, closest.data.fourier)
+    return draw_problems(source(closest, dtype="float64"), spec, UNSEEN + 1, 1000)
 
 
 def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
@@ -197,14 +199,14 @@ def _describe_certificate(
     total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
     # What reacts, or flows through walls, is not conserved: then the certificate asks the fluxes between cells.
     total += "" if equation.only_diffuses else " but for reactions and walls"
-    found = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
-    found.append(f"its order in time is {printed} as printed{beside}")
+    lines = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
+    lines.append(f"its order in time is {printed} as printed{beside}")
     if equation.only_diffuses:
         K = certificate.space["squares"].diffusion if "squares" in certificate.space else None
-        own = "α" if equation == HEAT else "that of the equation"
-        apart = "was not established" if K is None else f"differs from {own} by {np.abs(K - np.eye(2)).max():.1%}"
-        found.append(f"its diffusivity on squares {apart}")
-    return found
+        reference = "α" if equation == HEAT else "that of the equation"
+        apart = "was not established" if K is None else f"differs from {reference} by {np.abs(K - np.eye(2)).max():.1%}"
+        lines.append(f"its diffusivity on squares {apart}")
+    return lines
 
 
 def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
@@ -222,7 +224,7 @@ def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
 
 
 def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
-    """The name of the explicit scheme of the recipe's equation that the formula is, whatever it is written like.
+    """The name of the explicit scheme of the recipe's equation that the formula is, in whatever form it is written.
 
     Both are evaluated on random problems of the recipe, at the values of the parameters and at others. None where no
     built-in integrator of as many rounds does the same.
@@ -232,13 +234,13 @@ def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
     with jax.enable_x64(True):
         longest = judged_steps(spec)[0]
         here = problems_by_step(spec, (longest,), PROBLEMS, _NUMBER)[longest]
-        asked = (here, _with_other_parameters(here))
-        theirs = [_answers(formula.step, problems) for problems in asked]
+        samples = (here, _change_parameters(here))
+        theirs = [_answers(formula.step, problems) for problems in samples]
         for tableau in TABLEAUX.values():
             if tableau.theta != 0 or len(tableau.rows) != rounds:
                 continue
-            ours = [_answers(partial(take_step, integrate(tableau, equation).stages), problems) for problems in asked]
-            if all(_is_same(*each) for each in zip(theirs, ours, asked, strict=True)):
+            ours = [_answers(partial(take_step, integrate(tableau, equation).stages), problems) for problems in samples]
+            if all(_is_same(*each) for each in zip(theirs, ours, samples, strict=True)):
                 return tableau.name
     return None
 
@@ -251,7 +253,7 @@ def describe_match(name: str | None, spec: recipe.Recipe) -> str:
     return f"as printed it is the scheme {name!r} of the equation {equation!r}"
 
 
-def _with_other_parameters(problems: Problem) -> Problem:
+def _change_parameters(problems: Problem) -> Problem:
     moved = {
         name: value * FACTORS[k % len(FACTORS)] for k, (name, value) in enumerate(sorted(problems.parameters.items()))
     }
@@ -265,5 +267,5 @@ def _answers(step: Step, problems: Problem) -> np.ndarray:
 def _is_same(theirs: np.ndarray, ours: np.ndarray, problems: Problem) -> bool:
     live = np.asarray(problems.graph.live)
     change = np.abs(ours - np.asarray(problems.T))[live].max()
-    # Not `>`: a step that is no number is not the same.
+    # Not `>`: a difference that is NaN is not the same step.
     return bool(np.abs(theirs - ours)[live].max() <= SAME * change)

@@ -77,9 +77,9 @@ def _has_like_profiles(row: LimiterRow) -> bool:
     measured = (row.fresh, row.refit, row.fresh_error, row.refit_error)
     for steps in map(str, HORIZONS):
         numbers = [each.get(steps) for each in measured]
-        fresh, own, *errors = (math.nan if each is None else each for each in numbers)
+        fresh, refit, *errors = (math.nan if each is None else each for each in numbers)
         # Not `>`: a ratio that is not a number agrees with nothing.
-        if not abs(fresh - own) <= APART * math.hypot(*errors):
+        if not abs(fresh - refit) <= APART * math.hypot(*errors):
             return False
     return True
 
@@ -156,14 +156,14 @@ def measure_forms(
         region = limiter_region(phi)
         row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed, rows=TEST_ROWS)
         with jax.enable_x64(True):
-            own = measure_on_refits(formula_phi(phi), spec, rows=REFIT_ROWS)
+            refit_ratios = measure_on_refits(formula_phi(phi), spec, rows=REFIT_ROWS)
         row = structs.replace(
             row,
             formula=to_text(phi),
             continuous=form.family.continuous,
             in_region=region.holds,
-            refit={f"{steps}": ratio.value for steps, ratio in own.items()},
-            refit_error={f"{steps}": ratio.error for steps, ratio in own.items()},
+            refit={f"{steps}": ratio.value for steps, ratio in refit_ratios.items()},
+            refit_error={f"{steps}": ratio.error for steps, ratio in refit_ratios.items()},
         )
         judged.append(Judged(form, phi, region, row))
     others = (
@@ -223,8 +223,8 @@ def _describe_ratio(row: LimiterRow, steps: str) -> str:
 
 
 def _describe_refit(row: LimiterRow) -> str:
-    found = ", ".join(f"{row.refit.get(n) or float('nan'):.3f} ± {row.refit_error.get(n) or 0:.3f}" for n in row.fresh)
-    return f"on profiles drawn as for the refit these ratios are {found}: the same to within {APART:g} standard errors"
+    ratios = ", ".join(f"{row.refit.get(n) or float('nan'):.3f} ± {row.refit_error.get(n) or 0:.3f}" for n in row.fresh)
+    return f"on profiles drawn as for the refit these ratios are {ratios}: the same to within {APART:g} standard errors"
 
 
 def _findings(best: Judged) -> tuple[str, ...]:
@@ -254,5 +254,5 @@ def _family_row(form: ClosedForm) -> FamilyRow:
 def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     """φ of the network over the upper bound, on the grid of `sample_grid` with q = 1: a row per Courant number."""
     r, c = sample_grid()
-    found = network_share(trained.weights, r, jnp.ones_like(r), c)
-    return tuple(tuple(round(float(each), 4) for each in row) for row in found)
+    shares = network_share(trained.weights, r, jnp.ones_like(r), c)
+    return tuple(tuple(round(float(each), 4) for each in row) for row in shares)

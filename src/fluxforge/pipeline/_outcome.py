@@ -1,4 +1,4 @@
-"""What runs of each kind end with: a record, and the scheme and certificate of a formula."""
+"""Outcomes of runs, by kind: a record, and the scheme and certificate of a formula."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from fluxforge.scheme._scheme import Scheme
 DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
 EXPERIMENT = "experiment"
 Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
-Own = TypeVar("Own", bound=Result)
+SomeResult = TypeVar("SomeResult", bound=Result)
 RESULTS: Mapping[str, type[Result]] = {
     CARRY: CarryResult,
     DISCOVERY: Discovery,
@@ -38,13 +38,13 @@ CANDIDATE = ("candidate.json", "candidate-certificate.json")
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Own]):
+class Outcome(Generic[SomeResult]):
     """The record of a finished run; if a formula was found, its scheme and certificate.
 
     `others` are further schemes by the names of their files, `networks` the files in which the run kept networks.
     """
 
-    result: Own
+    result: SomeResult
     scheme: Scheme | None = None
     certificate: Certificate | None = None
     others: Mapping[str, Scheme] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Outcome(Generic[Own]):
 
 
 # Writes the report of an outcome into a folder, and returns the paths of its files; the run folder has the metrics.
-WriteReport: TypeAlias = Callable[[Outcome[Own], RunFolder, Path], list[Path]]
+WriteReport: TypeAlias = Callable[[Outcome[SomeResult], RunFolder, Path], list[Path]]
 
 
 def run_kind(spec: recipe.Recipe) -> str:

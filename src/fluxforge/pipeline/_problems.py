@@ -27,7 +27,7 @@ HALVINGS = 7
 JUDGED = 5
 # Keeps the problems that constants are refitted to apart from all others.
 REFIT = 2**29 + 1
-# Likewise those by which networks, and formulas beside them, are judged.
+# Keeps apart the problems by which networks, and formulas beside them, are judged.
 UNSEEN = 2**29 + 2
 # Meshes on which stencils are read: small, because a Jacobian has a row and a column per cell.
 MESHES, CELLS = 24, 64

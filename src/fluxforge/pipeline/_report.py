@@ -46,7 +46,7 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
     """The record of a run from its network to its certificate."""
     judged = certified.judged
     distilled, fronts = judged.distilled, judged.distilled.fronts
-    found = Discovery(
+    discovery = Discovery(
         recipe=spec.name,
         seed=spec.seed,
         member=distilled.trained.member,
@@ -58,14 +58,14 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
         ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
         fronts=None if fronts is None else dict(fronts),
     )
-    formula, fitted, own = judged.formula, judged.fitted, judged.constants
-    if formula is None or fitted is None or own is None or certified.certificate is None:
-        return found
-    evidence, readings = formula.evidence, own.rows()
+    formula, fitted, constants = judged.formula, judged.fitted, judged.constants
+    if formula is None or fitted is None or constants is None or certified.certificate is None:
+        return discovery
+    evidence, readings = formula.evidence, constants.rows()
     steps = sorted((*(evidence.against_step or ()), *readings), key=lambda row: -row.step)
     return replace(
-        found,
-        fronts=evidence.fronts or found.fronts,
+        discovery,
+        fronts=evidence.fronts or discovery.fronts,
         constants_fitted=Constants(values=dict(fitted.fitted.values), uncertainty=dict(fitted.fitted.uncertainty)),
         messages=formula.messages,
         outputs=formula.outputs,
@@ -78,9 +78,9 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
         against_step=tuple(steps) if evidence.against_step else None,
         laws=evidence.laws,
         order=evidence.order,
-        explained=own.explained,
-        limit=dict(own.limit),
-        limit_uncertainty=dict(own.uncertainty),
+        explained=constants.explained,
+        limit=dict(constants.limit),
+        limit_uncertainty=dict(constants.uncertainty),
         readings=readings,
         stencil=judged.stencil,
         evaluation=judged.evaluation,
@@ -99,7 +99,7 @@ def describe_discovery(certified: Certified, ablations: AblationResults, spec: r
         described,
         equation=model.equation.name,
         parameters=dict(model.values),
-        # Heat's α under its own word.
+        # α of heat also under the name by which recipes give it.
         diffusivity=recipe.diffusivity_of(spec) if model.equation == HEAT else None,
         update=spec.network.update,
         environment=environment(),
@@ -153,12 +153,14 @@ def read_member(spec: recipe.Recipe, folder: RunFolder, member: int | None) -> N
     with jax.enable_x64(spec.training.precision == "float64"):
         state = begin(spec, optimiser(spec.training), source(spec))
         try:
-            found = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
+            checkpoint = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
         except FluxforgeError:
             return None
-    if found is None:
+    if checkpoint is None:
         return None
-    network: Network = jax.tree.map(lambda leaf: leaf[member or 0] if eqx.is_array(leaf) else leaf, found[1].network)
+    network: Network = jax.tree.map(
+        lambda leaf: leaf[member or 0] if eqx.is_array(leaf) else leaf, checkpoint[1].network
+    )
     return network
 
 

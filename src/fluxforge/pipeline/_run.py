@@ -131,16 +131,18 @@ class Run:
 
     @property
     def _headline(self) -> str:
-        found = self.result
-        if isinstance(found, Generalisation):
-            return f"{len(found.summary)} arms of {found.seeds} seeds"
-        if isinstance(found, LimiterResult):
-            return f"{found.verdict}, φ = {found.formula}"
-        if isinstance(found, CarryResult):
-            return str(self.verdict) + ("" if found.kept is None else f", {found.kept:.0%} of the network's gain kept")
-        if isinstance(found, SkewResult):
-            return f"{found.verdict}; {found.reasons[0].partition(': ')[2]}"
-        least = None if found.explained is None else found.explained.least
+        result = self.result
+        if isinstance(result, Generalisation):
+            return f"{len(result.summary)} arms of {result.seeds} seeds"
+        if isinstance(result, LimiterResult):
+            return f"{result.verdict}, φ = {result.formula}"
+        if isinstance(result, CarryResult):
+            return str(self.verdict) + (
+                "" if result.kept is None else f", {result.kept:.0%} of the network's gain kept"
+            )
+        if isinstance(result, SkewResult):
+            return f"{result.verdict}; {result.reasons[0].partition(': ')[2]}"
+        least = None if result.explained is None else result.explained.least
         return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
 
     def _files(self, names: Sequence[str]) -> list[Path]:
@@ -164,12 +166,12 @@ class Run:
     @cached_property
     def scheme(self) -> Scheme | None:
         """The formula as a scheme, recovered or not; None if no formula was found."""
-        found = self._files([name_outputs(self.result)[0]])
-        return load(found[0]) if found else None
+        paths = self._files([name_outputs(self.result)[0]])
+        return load(paths[0]) if paths else None
 
     @cached_property
     def certificate(self) -> CertificateSummary | None:
-        """What was established of the scheme; None if no formula was found."""
+        """The main findings of the certificate; None if no formula was found."""
         if isinstance(self.result, Generalisation) or self.result.certificate is None:
             return None
         return from_document(self.result.certificate, CertificateSummary, self.folder)

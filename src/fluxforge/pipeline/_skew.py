@@ -152,7 +152,7 @@ def describe_fluxes(certified: CertifiedFluxes, spec: recipe.Recipe) -> Outcome[
         angles=_angle_rows(trained.network, {} if choice is None else choice.laws),
         findings=()
         if scheme is None or certificate is None or choice is None
-        else (summarise(certificate, scheme), *_findings(laws), *_unmet(choice)),
+        else (summarise(certificate, scheme), *_findings(laws), *_describe_missed(choice)),
         certificate=None if certificate is None else certificate.to_document(),
         seconds=dict(certified.seconds),
         environment=environment(),
@@ -277,7 +277,7 @@ def _corrected_scores(choice: Choice) -> Scores:
     return next(each.scores for each in choice.trials if each.constants == CORRECTED)
 
 
-def _unmet(choice: Choice) -> tuple[str, ...]:
+def _describe_missed(choice: Choice) -> tuple[str, ...]:
     """The choices that miss a condition of the search, since no candidate meets them all."""
     missed = {name: missed_by(scores, _corrected_scores(choice)) for name, scores in choice.scores.items()}
     return tuple(
@@ -305,7 +305,7 @@ def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[A
     same = Invariants(cosine, np.full_like(cosine, 4.0 / 3.0), np.zeros_like(cosine))
     psi = network(np.stack([same.cosine, same.nu, same.contrast], axis=1))
     constants: dict[str, Constants] = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
-    weights = {name: face_weights(own, same) for name, own in constants.items()}
+    weights = {name: face_weights(law, same) for name, law in constants.items()}
     return tuple(
         AngleRow(
             cosine=float(c),

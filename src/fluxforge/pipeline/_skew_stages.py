@@ -81,12 +81,12 @@ def validate_laws(
     return tuple(
         LawRow(
             name=name,
-            formula=law_text(own),
-            constants=own._asdict(),
+            formula=law_text(each),
+            constants=each._asdict(),
             families=tuple(rows[name] for rows in by_family),
             **asdict(stretched[name]),
         )
-        for name, own in constants.items()
+        for name, each in constants.items()
     )
 
 
@@ -105,7 +105,7 @@ def _finish(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], S
 def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe) -> FamilyStage:
     assert isinstance(spec.data, recipe.Skew)
     size = HeldOut(problems=3 * spec.data.problems)
-    balances = {name: balances_of(own) for name, own in constants.items()}
+    balances = {name: balances_of(each) for name, each in constants.items()}
     conductivity = CONDUCTIVITIES[spec.data.conductivity]
     scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
     return FamilyStage(rows={name: _family_row(score) for name, score in scores.items()})
@@ -128,10 +128,10 @@ def _family_row(score: FamilyScore) -> FamilyRow:
 
 def _stretch(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:
     rows = {}
-    for name, own in constants.items():
-        extremes = measure_extremes(balances_of(own), seed=seed, conductivity=conductivity)
+    for name, each in constants.items():
+        extremes = measure_extremes(balances_of(each), seed=seed, conductivity=conductivity)
         rows[name] = StretchedRow(
-            coercivity=least_coercivity(balances_of(own), seed=seed, conductivity=conductivity),
+            coercivity=least_coercivity(balances_of(each), seed=seed, conductivity=conductivity),
             meshes=extremes.meshes,
             violated=extremes.violated,
             overshoot=extremes.worst,

@@ -137,8 +137,8 @@ def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
         return
     if network.free_last and network.order == 2:
         yield ("network.free_last", "network.order"), "a free last coefficient is of no order; set order = 1"
-    own = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
-    for name in (name for name in Network.__struct_fields__ if name not in own):
+    used = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
+    for name in (name for name in Network.__struct_fields__ if name not in used):
         if getattr(network, name) != getattr(usual, name):
             yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"
     if network.layers < 2:
@@ -195,8 +195,8 @@ def check_rows(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law", "data.kind"), "rows are compared with exact averages; remove 'law'"
     if recipe.equation != "advection":
         yield ("equation", "data.kind"), "rows of cells are of linear transport; set equation = 'advection'"
-    own = {"depth", "width"}
-    for name in (name for name in Network.__struct_fields__ if name not in own):
+    used = {"depth", "width"}
+    for name in (name for name in Network.__struct_fields__ if name not in used):
         if getattr(recipe.network, name) != getattr(Network(), name):
             yield (f"network.{name}", "data.kind"), f"a limiter is one MLP and has no '{name}'; remove it"
     if recipe.arms or recipe.loss.residual is not None:

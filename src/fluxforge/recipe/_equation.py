@@ -48,10 +48,10 @@ def settings(recipe: Recipe) -> dict[str, Value]:
     Raises EquationError for a parameter that the equation does not have, that has no value, or one of another shape.
     """
     equation = equation_of(recipe)
-    given = equation.settings(recipe.parameters, diffusivity=recipe.diffusivity)
-    for name in given:
+    values = equation.settings(recipe.parameters, diffusivity=recipe.diffusivity)
+    for name in values:
         equation.parameter(name)
-    return {p.name: _check_value(equation, p, given.get(p.name, p.default)) for p in equation.parameters}
+    return {p.name: _check_value(equation, p, values.get(p.name, p.default)) for p in equation.parameters}
 
 
 def diffusivity_of(recipe: Recipe) -> float:
@@ -139,7 +139,7 @@ def _parse_law(text: str, equation: "Equation | None") -> "sp.Expr":
     # The volume of a boundary face's far side is infinite, so that a law of it would not be finite there;
     # data are made in the plane.
     carried = message_symbols(Hop.EDGE, (), HEAT if equation is None else equation)
-    known = {name: own for name, own in carried.items() if name not in ("V_N", *IN_SPACE)}
+    known = {name: variable for name, variable in carried.items() if name not in ("V_N", *IN_SPACE)}
     return parse(text, {**known, "V": symbol("V_P")})
 
 
@@ -242,24 +242,24 @@ def check_flux_equation(recipe: Recipe) -> Iterator[Clash]:
 
 def check_invariants(recipe: Recipe) -> Iterator[Clash]:
     """Rule: invariants are those of the equation, and available in the data."""
-    given = recipe.network.invariants
-    if not given:
+    invariants = recipe.network.invariants
+    if not invariants:
         return
     # Imported here, with SymPy: few recipes need it.
     from fluxforge.scheme._scheme import INVARIANTS, invariant_names
     from fluxforge.scheme.reference import CORRECTION
 
-    if CORRECTION in given and not isinstance(recipe.data, Meshes):
+    if CORRECTION in invariants and not isinstance(recipe.data, Meshes):
         why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
         yield ("network.invariants", "data.kind"), why
-    of_faces = set(given) - {*INVARIANTS, CORRECTION}
+    of_faces = set(invariants) - {*INVARIANTS, CORRECTION}
     if of_faces and recipe.network.hops == 2:
         yield ("network.invariants", "network.hops"), f"data have {min(of_faces)} over one hop only; set hops = 1"
     known = (*invariant_names(equation_of(recipe)), CORRECTION)
-    for k, name in enumerate(given):
+    for k, name in enumerate(invariants):
         if name not in known:
             yield (f"network.invariants[{k}]",), f"expected {join_words(known)}, got {describe_value(name)}"
-        if name in given[:k]:
+        if name in invariants[:k]:
             yield (f"network.invariants[{k}]",), f"{describe_value(name)} is listed twice"
 
 
@@ -268,8 +268,8 @@ def check_answers(recipe: Recipe) -> Iterator[Clash]:
     data, loss = recipe.data, recipe.loss
     if isinstance(data, Experiment | Rows | Skew):
         return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
-    given = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
-    for name in given:
+    changes = [name for name, set_ in (("law", data.law is not None), ("noise", data.noise > 0)) if set_]
+    for name in changes:
         if loss.residual is not None:
             why = (
                 f"a residual has the law of {_equation_name(recipe)} built in"
@@ -277,7 +277,7 @@ def check_answers(recipe: Recipe) -> Iterator[Clash]:
                 else "a residual compares with no answers"
             )
             yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
-    if "law" in given and (problem := law_problem(recipe)) is not None:
+    if "law" in changes and (problem := law_problem(recipe)) is not None:
         yield ("data.law",), problem
 
 

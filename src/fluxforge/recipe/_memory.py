@@ -1,7 +1,7 @@
-"""How much memory a recipe's training takes, before it is begun.
+"""An estimate of the memory that a recipe's training takes, made before it begins.
 
-Reverse differentiation keeps what every unit of every MLP gave, for every message and every cell of a batch, and all
-members are trained side by side:
+Reverse differentiation keeps the output of every unit of every MLP, for every message and every cell of a batch, and
+all members are trained side by side:
 
     members · batch · cells · (messages per cell + 1) · layers · (k · depth · width + inputs)      numbers.
 
@@ -45,7 +45,7 @@ def training_memory(recipe: Recipe) -> int:
 
 
 def refuse_too_large(recipe: Recipe, available: int | None) -> None:
-    """Refuse a recipe whose training would not fit in so many bytes by half of its estimate; None: nobody knows."""
+    """Raise InputError where training would not fit in `available` bytes by half of its estimate; None: unknown."""
     wanted = training_memory(recipe)
     if available is None or wanted <= MARGIN * available:
         return

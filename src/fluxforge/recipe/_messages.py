@@ -1,4 +1,4 @@
-"""The words of a refusal: where, which field, what was expected and what was found, on one line."""
+"""Messages of RecipeError, on one line: where, which field, what was expected and what the document holds."""
 
 import difflib
 import math
@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
     @property
     def inside(self) -> str:
-        """What the names of fields inside this one begin with."""
+        """The prefix of the names of fields inside this one."""
         return f"{self.field}." if self.field else ""
 
     def at(self, name: object) -> "Place":
@@ -90,13 +90,13 @@ def join_words(words: Iterable[object], last: str = "or") -> str:
 def bounds(**limits: float | None) -> str:
     """` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing: what the schema says of a number."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    if given.keys() == {"ge", "le"}:
-        return f" from {given['ge']} to {given['le']}"
-    return "".join(f" and {signs[name]} {limit}" for name, limit in given.items()).removeprefix(" and")
+    present = {name: limit for name, limit in limits.items() if limit is not None}
+    if present.keys() == {"ge", "le"}:
+        return f" from {present['ge']} to {present['le']}"
+    return "".join(f" and {signs[name]} {limit}" for name, limit in present.items()).removeprefix(" and")
 
 
-def finite(value: object) -> float | None:
+def to_finite(value: object) -> float | None:
     """The value as a float, or None if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None

@@ -95,11 +95,11 @@ def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: 
     folder = file.parent if isinstance(file, Path) else ""
     try:
         table = with_equation_inside(_parse(changed.encode(), "the changed text"), folder, file.name)
-        found = locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
+        reread = locate_mesh_files(from_dict(table, "the changed text"), folder, file.name)
     except RecipeError:
-        found = None
+        reread = None
     # A text whose layout `set_fields` does not follow is replaced by the recipe in full, without comments.
-    return changed if found == wanted else to_toml(to_dict(wanted))
+    return changed if reread == wanted else to_toml(to_dict(wanted))
 
 
 def list_recipes() -> dict[str, str]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, finite, join_words
+from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, join_words, to_finite
 from fluxforge.recipe._recipe import Recipe, Table
 
 _SCHEMA = inspect.type_info(Recipe)
@@ -165,16 +165,16 @@ def _choose(choices: tuple[Any, ...], value: object, place: Place) -> object:
 
 
 def _read_int(kind: inspect.IntType, value: object, place: Place) -> int:
-    said = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
+    limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not _is_within(kind, int(value)):
-        raise place.refuse(f"expected a whole number{said}, got {describe_value(value)}")
+        raise place.refuse(f"expected a whole number{limits}, got {describe_value(value)}")
     if abs(int(value)) > _LARGEST:
         raise place.refuse(f"expected a whole number up to {_LARGEST}, got {describe_value(value)}")
     return int(value)
 
 
 def _read_float(kind: inspect.FloatType, value: object, place: Place) -> float:
-    number = finite(value)
+    number = to_finite(value)
     if number is None or not _is_within(kind, number):
         said = "finite number" if isinstance(value, float) and number is None else "number"
         limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)

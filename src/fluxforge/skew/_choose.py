@@ -46,7 +46,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SearchPart:
-    """What a finished part of the search added to the trials, in order; and the constants that it chose, if any."""
+    """The trials that a finished part of the search added, in order, and the constants that it chose, if any."""
 
     trials: tuple[Trial, ...]
     chosen: Constants | None = None
@@ -57,11 +57,11 @@ class AbstractParts(ABC):
 
     @abstractmethod
     def read(self, name: str) -> SearchPart | None:
-        """The part of that name; None if it is not finished."""
+        """The part of that name, or None if it is not finished."""
 
     @abstractmethod
     def keep(self, name: str, part: SearchPart) -> None:
-        """Keep a part that is finished."""
+        """Keep a finished part under its name."""
 
 
 class NoParts(AbstractParts):
@@ -98,7 +98,7 @@ def missed_by(scores: Scores, corrected: Scores) -> float:
 
 
 def _aim(objective: str, scores: Scores) -> float:
-    """What is minimised."""
+    """The value to minimise for an objective."""
     error = np.log(scores.mean_error)
     return float(
         {
@@ -110,7 +110,7 @@ def _aim(objective: str, scores: Scores) -> float:
 
 
 def cost(objective: str, scores: Scores, corrected: Scores) -> float:
-    """What candidates are compared by: the objective, and the conditions that are missed."""
+    """The value by which candidates are compared: the objective, with a penalty for missed conditions."""
     return _aim(objective, scores) + _PENALTY * missed_by(scores, corrected)
 
 
@@ -134,7 +134,7 @@ def choose_laws(
         chosen = {name: search.finish_part(name, partial(search.refine, name)) for name in OBJECTIVES}
     laws = {name: ChosenLaw(name, constants) for name, constants in chosen.items() if constants is not None}
     scores = {name: search.tried[law.constants] for name, law in laws.items()}
-    return Choice(laws, scores, tuple(Trial(constants, found) for constants, found in search.tried.items()))
+    return Choice(laws, scores, tuple(Trial(*each) for each in search.tried.items()))
 
 
 class _Search:

@@ -74,22 +74,22 @@ def tabulate_faces(graph: DualGraph, fields: Sequence[Field]) -> FaceTable:
         rise, normal, along = (part[inner] / size for part in parts)
         columns.append(np.stack([rise / delta, normal, along], axis=1))
         fluxes.append(np.einsum("fgk,fk,g->f", field.gradient(at), n, _GAUSS[1]) / size)
-    own = operator.invariants
-    inputs = np.stack([each[inner] for each in (own.cosine, own.nu, own.contrast)], axis=1)
+    invariants = operator.invariants
+    inputs = np.stack([each[inner] for each in (invariants.cosine, invariants.nu, invariants.contrast)], axis=1)
     return FaceTable(np.tile(inputs, (len(fields), 1)), np.concatenate(columns), np.concatenate(fluxes))
 
 
 def data_meshes(count: int, cells: int, aspect: float, seed: int) -> tuple[Mesh, ...]:
     """So many meshes of about as many cells, the kinds in turn, every other one stretched at random up to `aspect`."""
     rng = np.random.default_rng(seed)
-    found = []
+    meshes = []
     for k in range(count):
         kind = KINDS[k % len(KINDS)]
         n = max(4, round(np.sqrt(cells / (1 if kind == "quadrilaterals" else 2))))
         most = aspect if (k // len(KINDS)) % 2 else 1.0
         stretched = stretch_mesh(kind, n, seed + k, float(most ** rng.random()), float(rng.uniform(-0.5, 0.5)))
-        found.append(make_mesh(kind, n, seed + k) if most == 1.0 else stretched.mesh)
-    return tuple(found)
+        meshes.append(make_mesh(kind, n, seed + k) if most == 1.0 else stretched.mesh)
+    return tuple(meshes)
 
 
 def read_law(text: str) -> sp.Expr:

@@ -72,7 +72,7 @@ def least_squares_gradients(graph: DualGraph, near: np.ndarray, far: np.ndarray)
 
 @dataclass(frozen=True)
 class Invariants:
-    """What no rotation of a face changes: cos θ = d·n/δ, ν = 2 A d·n/(V_P + V_N), and |V_P − V_N|/(V_P + V_N).
+    """Numbers of a face that no rotation changes: cos θ = d·n/δ, ν = 2 A d·n/(V_P + V_N), and |V_P − V_N|/(V_P + V_N).
 
     At a wall with a value V_N = ∞: ν = 0 and the contrast is 1.
     """
@@ -163,7 +163,7 @@ class FluxOperator:
         return np.asarray(1.0 / (1.0 + V[self.graph.owner] / V[self.graph.neighbour]))
 
     def _rise_by_gradients(self) -> csr_array:
-        """What the gradients of the two cells say of T_N − T_P."""
+        """T_N − T_P on the faces by the gradients of the two cells."""
         weights = (self.far / (self.near + self.far), self.near / (self.near + self.far))
         parts = [
             diags_array(weight * e[:, axis]) @ end @ self._gradients[axis]

@@ -93,8 +93,8 @@ def _shares(graph: DualGraph, here: np.ndarray, into: np.ndarray, q: CellField, 
         total = np.bincount(here, np.maximum(sign * into, 0.0), graph.cells)
         allowed.append(np.minimum(1.0, q * gap / np.where(total > 0.0, total, 1.0)))
         allowed[-1][total == 0.0] = 1.0
-    own = np.where(into > 0.0, allowed[0][here], allowed[1][here])
+    shares = np.where(into > 0.0, allowed[0][here], allowed[1][here])
     faces, inner = len(graph.A), graph.interior
-    alpha = own[:faces].copy()
-    alpha[:inner] = np.minimum(alpha[:inner], own[faces:])
+    alpha = shares[:faces].copy()
+    alpha[:inner] = np.minimum(alpha[:inner], shares[faces:])
     return np.concatenate([alpha, alpha[:inner]])

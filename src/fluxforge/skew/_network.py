@@ -1,4 +1,4 @@
-"""F/A = ψ₁ (T_N − T_P)/δ + ψ₂ ḡ·n + ψ₃ ḡ·d/δ: a network gives ψ from the invariants of the face; what it has learned.
+"""F/A = ψ₁ (T_N − T_P)/δ + ψ₂ ḡ·n + ψ₃ ḡ·d/δ: a network gives ψ from the invariants of the face, and its consistency.
 
 The flux is linear in T and no rotation changes it; nothing else is built in: consistency, ψ₂ = 1 and ψ₁ + ψ₃ = 0, has
 to be learned from the fluxes.
@@ -61,7 +61,7 @@ class Coefficients:
 
 
 def load_coefficients(path: Path) -> Coefficients | None:
-    """A network that was saved; None if there is none."""
+    """The network of a file; None if there is none or it cannot be read."""
     try:
         arrays = load_file(path)
         return Coefficients(read_layers(arrays), arrays["centre"], arrays["spread"])
@@ -158,7 +158,7 @@ class Consistency:
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """Both numbers with their uncertainties, in words."""
         return f"ψ₂ = {self.normal.text}, ψ₁ + ψ₃ = {self.total.text} in the limit of fine meshes"
 
 

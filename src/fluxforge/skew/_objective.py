@@ -1,4 +1,4 @@
-"""What a choice of ψ is judged by, each relative to the corrected flux on the same meshes: error, step, coercivity."""
+"""Scores of a choice of ψ relative to the corrected flux on the same meshes: error, longest step, coercivity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class SteadyProblem:
         return self.errors_of(balances_of(constants)(self.operator))
 
     def errors_of(self, matrix: csr_array) -> np.ndarray:
-        """The same of given balances."""
+        """The same for given balances of the cells."""
         off = solve_steady(matrix, self.graph, self.source, self.walls) - self.exact
         return np.asarray(np.sqrt(self.graph.V @ off**2 / self.graph.V.sum()))
 
@@ -137,12 +137,12 @@ class Judge:
     ) -> None:
         # Errors scatter from problem to problem: every mesh has its own, and a family of one mesh those of all.
         fields = {k: conductivity.problems((seed, k), problems) for k in seeds}
-        whole = {seeds[0]: tuple(each for own in fields.values() for each in own)}
+        whole = {seeds[0]: tuple(each for group in fields.values() for each in group)}
         chosen = {family: fields if family in RANDOM else whole for family in conductivity.families}
         # Eigenvalues cost the cube of the cells, and the longest step and coercivity hardly depend on their number.
         small, smallest = min(8, max(4, 2 * n // 3)), min(6, max(4, n // 2))
         self.cases = {
-            f: [SteadyProblem(conductivity.mesh(f, n, k), own, conductivity) for k, own in many.items()]
+            f: [SteadyProblem(conductivity.mesh(f, n, k), group, conductivity) for k, group in many.items()]
             for f, many in chosen.items()
         }
         self.spectra = {

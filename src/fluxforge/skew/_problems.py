@@ -40,13 +40,13 @@ def make_mesh(family: str, n: int, seed: int) -> Mesh:
     if family in ("regular", "irregular"):
         return generate(kind=family, cells=2 * n * n, seed=seed, engine="builtin")
     if family == "quadrilaterals":
-        return _moved_squares(n, seed)
+        return _move_squares(n, seed)
     if family not in ALL_FAMILIES:
         raise InputError(f"unknown mesh family {family!r:.60}; known: {', '.join(FAMILIES)}")
     return ALL_FAMILIES[family](n, seed)
 
 
-def _moved_squares(n: int, seed: int) -> Mesh:
+def _move_squares(n: int, seed: int) -> Mesh:
     """Squares whose inner points are moved by at most a quarter of the width: every cell stays convex."""
     mesh = ALL_FAMILIES["squares"](n, seed)
     rng = np.random.default_rng(seed)
@@ -113,11 +113,11 @@ def random_polynomial(rng: np.random.Generator, degree: int = 3) -> Field:
 
     def total(x: np.ndarray, a: int, b: int) -> np.ndarray:
         """∂ᵃ/∂xᵃ ∂ᵇ/∂yᵇ."""
-        found = np.zeros(x.shape[:-1])
+        derivative = np.zeros(x.shape[:-1])
         for (i, j), weight in c.items():
             factor = float(np.prod(np.arange(i, i - a, -1)) * np.prod(np.arange(j, j - b, -1)))
-            found = found + weight * factor * term(x, i - a, j - b)
-        return found
+            derivative = derivative + weight * factor * term(x, i - a, j - b)
+        return derivative
 
     return Field(
         lambda x: total(x, 0, 0),

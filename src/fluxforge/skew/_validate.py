@@ -20,7 +20,7 @@ from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._problems import SCALAR, SINES, WAVES, Conductivity, Stretched, random_meshes
 
 # Far from the seeds of the search; drawn after the search, its margins and SIZES were settled with others. No choice
-# may be made with them: whoever changes the search for what they showed draws another one.
+# may be made with them: after a change of the search because of their results, another seed is to be drawn.
 _HELD_OUT = 380_889_514
 # Between the seeds of two meshes, and of the problems on them: runs with neighbouring seeds share none.
 _STRIDE = 10_007
@@ -105,7 +105,7 @@ def _held_out_cases(
     if family in _FIXED:
         first, fields = first[:1], [tuple(each for group in fields for each in group)]
     groups = zip(first, fields, strict=True)
-    return [SteadyProblem(conductivity.mesh(family, n, each), own, conductivity) for each, own in groups]
+    return [SteadyProblem(conductivity.mesh(family, n, each), problems, conductivity) for each, problems in groups]
 
 
 def score_family(
@@ -128,16 +128,16 @@ def score_family(
         # The kinds take turns in the same way on every mesh.
         kinds = np.concatenate([case.kinds for case in cases]).reshape(base.shape)[0]
         for name, balances in laws.items():
-            own = np.concatenate([case.errors_of(balances(case.operator)) for case in cases]).reshape(base.shape)
+            law_errors = np.concatenate([case.errors_of(balances(case.operator)) for case in cases]).reshape(base.shape)
             for kind in (WAVES, SINES):
-                finest = own[:, : size.finest][:, kinds[: size.finest] == kind]
+                finest = law_errors[:, : size.finest][:, kinds[: size.finest] == kind]
                 errors[name, kind].append(float(np.sqrt(np.mean(finest**2))))
-                logs[name, kind].append(np.log(own / base)[:, kinds == kind])
+                logs[name, kind].append(np.log(law_errors / base)[:, kinds == kind])
     steps = _step_ratios(family, laws, seed, size.meshes, conductivity)
 
     def score(name: str, kind: str) -> KindScore:
-        own = errors[name, kind]
-        return KindScore(kind, tuple(own), fit_order(cells, own), *_summarise_ratios(logs[name, kind]))
+        by_size = errors[name, kind]
+        return KindScore(kind, tuple(by_size), fit_order(cells, by_size), *_summarise_ratios(logs[name, kind]))
 
     return {
         name: FamilyScore(family, tuple(cells), (score(name, WAVES), score(name, SINES)), steps[name]) for name in laws
@@ -176,13 +176,15 @@ def least_coercivity(
     conductivity = conductivity.on_random_meshes
     meshes = [conductivity.mesh(family, n, _HELD_OUT + seed) for family in conductivity.families]
     squares = [coercivity(balances(o), o.graph, 1.0) for o in (FluxOperator(dual(m), conductivity) for m in meshes)]
-    chosen = _stretched(count, n, seed, conductivity)
+    chosen = _stretched_operators(count, n, seed, conductivity)
     return min(*squares, *(coercivity(balances(o), o.graph, each.width) for each, o in chosen))
 
 
 # Laws are validated one after the other on the same meshes: one set for coercivity, one for extrema.
 @lru_cache(maxsize=2)
-def _stretched(count: int, n: int, seed: int, conductivity: Conductivity) -> tuple[tuple[Stretched, FluxOperator], ...]:
+def _stretched_operators(
+    count: int, n: int, seed: int, conductivity: Conductivity
+) -> tuple[tuple[Stretched, FluxOperator], ...]:
     chosen = random_meshes(count, n, seed + _HELD_OUT, ASPECT)
     return tuple((each, FluxOperator(each.graph, conductivity.on_random_meshes)) for each in chosen)
 
@@ -201,7 +203,7 @@ def measure_extremes(
 ) -> Extremes:
     """Steady fields without a source on stretched meshes, one half of the walls at 1 and the other at 0."""
     worst = []
-    for _, operator in _stretched(count, n, seed, conductivity):
+    for _, operator in _stretched_operators(count, n, seed, conductivity):
         graph = operator.graph
         at = graph.centre[graph.interior :, 0]
         walls = (at > np.median(at)).astype(float)[:, None]

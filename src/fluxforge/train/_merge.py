@@ -59,7 +59,7 @@ def merge_units(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     for w, bias, weight in zip(W[kinked], b[kinked], out[kinked], strict=True):
         lines = _join_unit(lines, w, float(bias), float(weight))
     slope, constant = out[linear] @ W[linear], float(out[linear] @ b[linear] + last.bias[0])
-    lines, constant = _with_slope(lines, slope, constant)
+    lines, constant = _add_slope(lines, slope, constant)
     # Units may cancel each other.
     lines = [line for line in lines if max(abs(line.rise), abs(line.fall)) > FLOOR]
     lines.sort(key=lambda line: -max(abs(line.rise), abs(line.fall)) * float(np.ptp(x @ line.u)))
@@ -77,7 +77,7 @@ def _join_unit(lines: list[Line], w: Float[np.ndarray, " inputs"], bias: float, 
     return [*lines, Line(u, c, size, 0.0)]
 
 
-def _with_slope(lines: list[Line], slope: Float[np.ndarray, " inputs"], constant: float) -> tuple[list[Line], float]:
+def _add_slope(lines: list[Line], slope: Float[np.ndarray, " inputs"], constant: float) -> tuple[list[Line], float]:
     """The lines with the linear part added to a parallel one, or as a new line through the origin; and the constant."""
     length = float(np.linalg.norm(slope))
     if length == 0.0:

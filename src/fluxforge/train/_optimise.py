@@ -107,17 +107,17 @@ def _polish_weights(network: AbstractNetwork, problems: Problem, spec: Loss, how
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(arrays)
     if how.method == "lbfgs":
-        found = _lbfgs(
+        weights = _lbfgs(
             lambda v: sum(data_loss(spec)(eqx.combine(unravel(v), static), problems).values()), flat, how.steps
         )
     else:
         refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
-        found = levenberg_marquardt(
+        weights = levenberg_marquardt(
             lambda v: jax.vmap(lambda p: defects(spec)(eqx.combine(unravel(v), static), p))(problems).ravel(),
             flat,
             steps=how.steps,
         )
-    return eqx.combine(unravel(found), static)
+    return eqx.combine(unravel(weights), static)
 
 
 def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:

@@ -48,8 +48,8 @@ class Pruner:
             def kept_defects(values: Vector) -> Float[Array, " rows"]:
                 return defects(jnp.where(mask, values, 0.0))
 
-            found = levenberg_marquardt(kept_defects, jnp.where(mask, start, 0.0), steps=REFIT_STEPS)
-            return jnp.where(mask, found, 0.0), jnp.abs(kept_defects(found)).max()
+            solution = levenberg_marquardt(kept_defects, jnp.where(mask, start, 0.0), steps=REFIT_STEPS)
+            return jnp.where(mask, solution, 0.0), jnp.abs(kept_defects(solution)).max()
 
         self._fits = eqx.filter_jit(jax.vmap(fit))
 
@@ -60,8 +60,8 @@ class Pruner:
         for _ in range(ROUNDS):
             noise = SHAKEN * rng.standard_normal((STARTS, len(values)))
             noise[0] = 0.0
-            found = self._best(held.values[None, :] + noise, np.tile(mask, (STARTS, 1)))
-            held = found if found.defect < held.defect else held
+            refit = self._best(held.values[None, :] + noise, np.tile(mask, (STARTS, 1)))
+            held = refit if refit.defect < held.defect else held
             if held.defect <= EXACT:
                 break
         return held
@@ -69,10 +69,10 @@ class Pruner:
     def prune_groups(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
         """Repeatedly remove the group whose removal leaves the best refit, while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
-            found = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
-            if not found.defect <= exact:
+            refit = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
+            if not refit.defect <= exact:
                 break
-            held = found
+            held = refit
         return held
 
     def _best(
@@ -95,8 +95,8 @@ class Pruner:
         """Fit in batches of `STARTS`, the last one filled up with earlier starts, to compile only once."""
         tries = len(starts)
         rounds = np.resize(np.arange(tries), (-(-tries // STARTS), STARTS))
-        found = [self._fits(jnp.asarray(starts[rows]), jnp.asarray(masks[rows])) for rows in rounds]
-        values, defects = (np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*found, strict=True))
+        fits = [self._fits(jnp.asarray(starts[rows]), jnp.asarray(masks[rows])) for rows in rounds]
+        values, defects = (np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*fits, strict=True))
         return values[:tries], defects[:tries]
 
 
@@ -106,7 +106,7 @@ UNITS = 2
 
 @dataclass(frozen=True)
 class Reduced:
-    """A canonical network, or the closest to one that was found.
+    """A canonical network, or the closest to one that the search reached.
 
     `units` are those of each MLP after exact merging alone, `merged_defect` what merging changed on the training data.
     `exact` says whether the canonical form fits the training data; `nonzeros` counts its parameters.
@@ -125,17 +125,17 @@ def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -
     if not networks:
         raise InputError("there are no networks to reduce")
     pruner: Pruner | None = None
-    found = []
+    reductions = []
     for network in networks:
         tables = [np.asarray(x, float) for x in inputs(network, problems)]
         merges = [merge_units(f, x) for f, x in zip(mlps(network), tables, strict=True)]
         whole = with_mlps(network, merges)
-        start = with_mlps(network, [_units(f) for f in merges])
+        start = with_mlps(network, [_keep_strongest_line(f) for f in merges])
         flat, unravel = ravel_pytree(eqx.filter(start, eqx.is_array))
         static = eqx.filter(start, eqx.is_array, inverse=True)
         pruner = pruner or Pruner(lambda v, u=unravel, s=static: _defects(eqx.combine(u(v), s), problems))  # type: ignore[misc]
         held = _reduce_network(pruner, np.asarray(flat), start, seed)
-        found.append(
+        reductions.append(
             Reduced(
                 network=eqx.combine(unravel(jnp.asarray(held.values)), static),
                 exact=held.defect <= EXACT,
@@ -145,7 +145,7 @@ def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -
                 merged_defect=float(jnp.abs(_defects(whole, problems) - _defects(network, problems)).max()),
             )
         )
-    return found
+    return reductions
 
 
 def mlps(network: Network) -> list[Any]:
@@ -162,7 +162,7 @@ def _defects(network: Network, problems: Problem) -> Float[Array, " rows"]:
     return jnp.asarray(jax.vmap(step_of(network))(problems) - problems.answer).ravel()
 
 
-def _units(mlp: MLP) -> MLP:
+def _keep_strongest_line(mlp: MLP) -> MLP:
     """The strongest line of a merged MLP, without biases."""
     first, last = mlp.layers
     return MLP(
@@ -175,17 +175,17 @@ def _units(mlp: MLP) -> MLP:
 
 def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
     """Fit all weights without biases, then remove whole messages, single inputs and single weights in turn."""
-    weights = _places(start, lambda path: "bias" not in path)
+    weights = _mark_parameters(start, lambda path: "bias" not in path)
     held = pruner.start(flat, weights, seed=seed)
     if held.defect > EXACT:
         return held
-    columns = _columns(start)
-    for groups in (_messages(start, columns), columns, [*np.eye(len(flat), dtype=bool)]):
+    columns = _mark_inputs(start)
+    for groups in (_mark_messages(start, columns), columns, [*np.eye(len(flat), dtype=bool)]):
         held = pruner.prune_groups(held, groups)
     return held
 
 
-def _places(network: Network, chosen: Callable[[str], bool]) -> Mask:
+def _mark_parameters(network: Network, chosen: Callable[[str], bool]) -> Mask:
     """A mask of the parameters whose path is chosen."""
     arrays = eqx.filter(network, eqx.is_array)
     marked = jax.tree_util.tree_map_with_path(
@@ -195,31 +195,31 @@ def _places(network: Network, chosen: Callable[[str], bool]) -> Mask:
     return np.asarray(ravel_pytree(marked)[0], bool)
 
 
+def _starts_with(prefix: str, path: str) -> bool:
+    return path.startswith(prefix)
+
+
 def _first_weight(k: int, network: Network) -> Any:
     return mlps(network)[k].layers[0].weight
 
 
-def _columns(network: Network) -> list[Mask]:
-    """For every MLP and every input of it: the weights that read this input."""
+def _mark_inputs(network: Network) -> list[Mask]:
+    """For every MLP and every input of it: the mask of the weights that read this input."""
     arrays = eqx.filter(network, eqx.is_array)
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), arrays)
-    found = []
+    masks = []
     for k, f in enumerate(mlps(network)):
         for column in range(f.layers[0].weight.shape[1]):
             read = mlps(nothing)[k].layers[0].weight.at[:, column].set(True)
-            found.append(eqx.tree_at(partial(_first_weight, k), nothing, read))
-    return [np.asarray(ravel_pytree(each)[0], bool) for each in found]
+            masks.append(eqx.tree_at(partial(_first_weight, k), nothing, read))
+    return [np.asarray(ravel_pytree(each)[0], bool) for each in masks]
 
 
-def _begins(with_: str, path: str) -> bool:
-    return path.startswith(with_)
-
-
-def _messages(network: Network, columns: list[Mask]) -> list[Mask]:
-    """For every layer: all of f_agg, and the weights of f_up that multiply its sum, the last of its inputs."""
+def _mark_messages(network: Network, columns: list[Mask]) -> list[Mask]:
+    """For every layer: the mask of f_agg and of the weights of f_up that multiply its sum, its last input."""
     groups, at = [], 0
     for number, layer in enumerate(network.layers):
         at += 1 + len(layer.update.features)
-        own = _places(network, partial(_begins, f".layers[{number}].messages"))
-        groups.append(own | columns[at - 1])
+        message = _mark_parameters(network, partial(_starts_with, f".layers[{number}].messages"))
+        groups.append(message | columns[at - 1])
     return groups

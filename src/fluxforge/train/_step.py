@@ -54,13 +54,13 @@ def begin(spec: Recipe, transform: optax.GradientTransformation, source: Abstrac
 
     Without a source, inputs are not standardised.
     """
-    found = _standards(spec, source) if spec.network.standardise and source is not None else None
+    input_standards = _standards(spec, source) if spec.network.standardise and source is not None else None
     arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
-    own = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
-    keys = jnp.stack(own)
+    member_keys = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
+    keys = jnp.stack(member_keys)
     dtype = spec.training.precision
-    network = eqx.filter_vmap(lambda key: cast(_build_network(spec, key, found), dtype))(keys)
-    count = len(own)
+    network = eqx.filter_vmap(lambda key: cast(_build_network(spec, key, input_standards), dtype))(keys)
+    count = len(member_keys)
     return State(
         network=network,
         optimiser=eqx.filter_vmap(lambda member: transform.init(eqx.filter(member, eqx.is_inexact_array)))(network),
@@ -75,9 +75,13 @@ def begin(spec: Recipe, transform: optax.GradientTransformation, source: Abstrac
     )
 
 
-def _build_network(spec: Recipe, key: PRNGKeyArray, found: tuple[Standard, ...] | None) -> AbstractNetwork:
+def _build_network(spec: Recipe, key: PRNGKeyArray, input_standards: tuple[Standard, ...] | None) -> AbstractNetwork:
     network = build_network(spec.network, key, equation_of(spec))
-    return standardise(network, found) if found is not None and isinstance(network, Network) else network
+    return (
+        standardise(network, input_standards)
+        if input_standards is not None and isinstance(network, Network)
+        else network
+    )
 
 
 def _standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:

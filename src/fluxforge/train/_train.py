@@ -44,9 +44,9 @@ class Trained:
 
     def member(self, index: int) -> Network:
         """One of the networks, without the first axis; a run of networks in the form of a flux has `flux_member`."""
-        found = self.any_member(index)
-        assert isinstance(found, Network)
-        return found
+        network = self.any_member(index)
+        assert isinstance(network, Network)
+        return network
 
     @property
     def layered(self) -> Network:
@@ -56,9 +56,9 @@ class Trained:
 
     def flux_member(self, index: int) -> FluxNetwork:
         """One of the networks in the form of a flux, without the first axis."""
-        found = self.any_member(index)
-        assert isinstance(found, FluxNetwork)
-        return found
+        network = self.any_member(index)
+        assert isinstance(network, FluxNetwork)
+        return network
 
     def any_member(self, index: int) -> AbstractNetwork:
         """One of the networks, of either form."""
@@ -85,8 +85,8 @@ def train(
         if spec.training.polish is not None:
             _refuse_polish(state, source, spec.training.polish)
         state = run.run_to_end(state)
-    found = _collect_trained(spec, state)
-    return found if spec.training.polish is None else _polish_members(found, spec, source, spec.training.polish)
+    trained = _collect_trained(spec, state)
+    return trained if spec.training.polish is None else _polish_members(trained, spec, source, spec.training.polish)
 
 
 def _refuse_polish(state: State, source: AbstractSource, how: Polish) -> None:
@@ -97,15 +97,17 @@ def _refuse_polish(state: State, source: AbstractSource, how: Polish) -> None:
     refuse_large_jacobian(how, rows=values, parameters=sum(leaf.size for leaf in weights) // members)
 
 
-def _polish_members(found: Trained, spec: Recipe, source: AbstractSource, how: Polish) -> Trained:
+def _polish_members(trained: Trained, spec: Recipe, source: AbstractSource, how: Polish) -> Trained:
     """Every member after the second-order phase, in float64, on one set of problems."""
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
         problems = jax.tree.map(lambda leaf: leaf.astype("float64") if eqx.is_inexact_array(leaf) else leaf, problems)
-        members = [polish(found.any_member(k), problems, spec.loss, how) for k in range(len(found.arms) * found.seeds)]
+        members = [
+            polish(trained.any_member(k), problems, spec.loss, how) for k in range(len(trained.arms) * trained.seeds)
+        ]
         network = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *members)
-    return replace(found, network=network)
+    return replace(trained, network=network)
 
 
 @dataclass
@@ -123,10 +125,10 @@ class _Run:
         state = begin(self.spec, optimiser(self.spec.training), self.source)
         if self.folder is None:
             return state
-        found = self.folder.checkpoints.latest(state, fingerprint=fingerprint(self.spec))
-        step, state = (0, state) if found is None else found
+        checkpoint = self.folder.checkpoints.latest(state, fingerprint=fingerprint(self.spec))
+        step, state = (0, state) if checkpoint is None else checkpoint
         self.folder.metrics.truncate(step)
-        self.saved = step if found else -1
+        self.saved = step if checkpoint else -1
         return state
 
     def run_to_end(self, state: State) -> State:
