@@ -23,12 +23,21 @@ from fluxforge.mesh import (
     resolve,
     squares,
 )
-from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, limiter_of, linear_stages
+from fluxforge.scheme import (
+    EULER,
+    LIMITERS,
+    Hop,
+    Scheme,
+    SchemeBuilder,
+    find,
+    integrate,
+    limiter_of,
+    linear_stages,
+    unbounded_space,
+)
 from fluxforge.scheme import transport as module
-from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, Q, R
-from fluxforge.scheme.transport import unbounded_space
-from fluxforge.stepping._stepper import general_stepper
+from fluxforge.stepping import general_stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
 from tetrahedra import six_tetrahedra
@@ -215,9 +224,9 @@ def test_rigid_motion_and_the_order_of_cells_change_nothing(name: str, seed: int
         "shift": (shifted(graph, draw.normal(size=2)), u, velocity, wanted),
     }
     for what, (other, start, along, expected) in moved.items():
-        found = take(scheme, other, start, dt, 2, parameters={"velocity": tuple(along)})
+        after = take(scheme, other, start, dt, 2, parameters={"velocity": tuple(along)})
         # φ has slopes up to 32/c: rounded values of r are that much off.
-        assert np.abs(found - expected).max() < 1e-11, what
+        assert np.abs(after - expected).max() < 1e-11, what
 
 
 @pytest.mark.parametrize("name", [*TAKEN, "van-leer-ssp2"])

@@ -1,4 +1,4 @@
-"""The stable step: what is promised holds, what is forbidden diverges."""
+"""The stability limit: steps below it are stable, steps above it diverge."""
 
 import math
 import sys
@@ -24,8 +24,8 @@ z = sp.Symbol("z")
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_real_interval_is_exact_and_as_claimed(name: str) -> None:
-    found = real_interval(amplification(BUILT_IN[name]))
-    assert found == pytest.approx(INTERVALS[name], rel=1e-15)
+    interval = real_interval(amplification(BUILT_IN[name]))
+    assert interval == pytest.approx(INTERVALS[name], rel=1e-15)
     assert BUILT_IN[name].claims.stable_to == INTERVALS[name]
 
 
@@ -151,8 +151,8 @@ def test_the_fastest_rate_lies_between_its_bounds(mesh: Mesh, steps: int) -> Non
 def test_the_fastest_eigenvalues_are_the_largest_and_in_order() -> None:
     values = -np.arange(1.0, 31.0)
     turn = np.linalg.qr(noise(900, 1).reshape(30, 30))[0]
-    found = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T))
-    assert found.real == pytest.approx(values[::-1][: len(found)], rel=1e-10)
+    eigenvalues = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T))
+    assert eigenvalues.real == pytest.approx(values[::-1][: len(eigenvalues)], rel=1e-10)
 
 
 def drifting(speed: int) -> Scheme:

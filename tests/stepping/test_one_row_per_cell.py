@@ -1,13 +1,14 @@
 """An explicit linear scheme stage by stage and as one row per cell: the same step, and the form that moves less."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import LinearStepper, _linear, stepper
-from fluxforge.stepping._assemble import AffineMap, apply, assemble
+from fluxforge.stepping import AffineMap, LinearStepper, _linear, apply, assemble, operator, stepper
+from fluxforge.stepping._linear import stage_rows
 from strategies import BOUNDARIES, MESHES, noise
 
 EXPLICIT = [scheme for scheme in BUILT_IN.values() if not scheme.implicit and linear_stages(scheme) is not None]
@@ -17,14 +18,18 @@ EPS = float(np.finfo(float).eps)
 
 def in_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) -> tuple[LinearStepper, LinearStepper]:
     """Stage by stage, and as one row per cell."""
-    found = []
-    for share in (-1.0, np.inf):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_linear, "MOST_OF_STAGED", share)
-            step = stepper(scheme, graph, dt, source=S)
-        assert isinstance(step, LinearStepper)
-        found.append(step)
-    return found[0], found[1]
+    step = operator(scheme, graph, dt=dt)
+    merged = ({"T_new": AffineMap({"T": step.M, "S": step.N}, step.b)},)
+    staged, whole = (
+        LinearStepper(
+            stages=tuple(stage_rows(stage, source=S, order=None, dtype=np.dtype(float)) for stage in stages if stage),
+            order=None,
+            always=jnp.asarray(True),
+            dtype="float64",
+        )
+        for stages in (assemble(scheme, graph, dt=dt, parameters=None), merged)
+    )
+    return staged, whole
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))

@@ -210,9 +210,9 @@ def test_a_ring_in_a_scheme_that_is_not_linear() -> None:
 def test_a_source_is_a_number_a_formula_a_function_or_an_array(source: Any) -> None:
     x, y = BOTH.x.T
     wanted = x - y**2 if isinstance(source, str) else source(x, y) if callable(source) else source
-    found = field_on_cells(source, BOTH, "the source")
-    assert np.allclose(found, np.broadcast_to(wanted, (BOTH.cells,)), rtol=1e-15)
-    assert found.dtype == float
+    field = field_on_cells(source, BOTH, "the source")
+    assert np.allclose(field, np.broadcast_to(wanted, (BOTH.cells,)), rtol=1e-15)
+    assert field.dtype == float
 
 
 @pytest.mark.parametrize(
