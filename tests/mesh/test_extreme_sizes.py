@@ -52,10 +52,10 @@ def test_a_mesh_that_is_too_small(size: float, tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1e100, 1e99, 1e60, 1e-60, 1e-99, 1e-100])
 def test_a_mesh_within_the_range_is_the_same_in_other_units(size: float, tmp_path: Path) -> None:
     """Volumes, lengths and places scale; the tolerance is round-off of a few operations, 8 ε."""
-    expected, found = dual(squares(3)), dual(read(written(scaled(size), tmp_path)))
+    expected, graph = dual(squares(3)), dual(read(written(scaled(size), tmp_path)))
     for name, power in (("V", 2), ("x", 1), ("A", 1), ("d", 1), ("delta", 1), ("n", 0)):
         wanted = getattr(expected, name)
-        actual = getattr(found, name) / size ** (power / 2) / size ** (power / 2)
+        actual = getattr(graph, name) / size ** (power / 2) / size ** (power / 2)
         assert np.allclose(actual, wanted, rtol=8 * 2.0**-52, atol=8 * 2.0**-52 * np.abs(wanted).max()), name
     assert info(scaled(size)).quality_min == pytest.approx(1.0)
 

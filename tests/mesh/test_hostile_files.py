@@ -9,8 +9,7 @@ from mesh_files import msh, refusal, refused_text, write_sample
 
 from fluxforge.cli import main
 from fluxforge.errors import MeshReadError
-from fluxforge.mesh import dual, read, read_cell_data
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh import Mesh, dual, read, read_cell_data
 from fluxforge.mesh._read_parts import ALLOWANCE, RATIO
 
 MESSAGES = {
