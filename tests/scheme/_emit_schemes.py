@@ -1,4 +1,4 @@
-"""Schemes that exist to be emitted: each puts something in front of the printers that no built-in scheme has."""
+"""Schemes for tests of emitted code: each contains something that no built-in scheme has."""
 
 import sympy as sp
 

@@ -40,10 +40,10 @@ def test_every_built_in_scheme_is_known_here() -> None:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_factor_is_exactly_that_of_the_textbook(name: str) -> None:
-    found = amplification(BUILT_IN[name])
-    assert found is not None
-    assert sp.cancel(found - KNOWN[name]) == 0
-    assert not found.has(sp.Float)
+    factor = amplification(BUILT_IN[name])
+    assert factor is not None
+    assert sp.cancel(factor - KNOWN[name]) == 0
+    assert not factor.has(sp.Float)
 
 
 @pytest.mark.parametrize("s", [2, 3, 4, 7])

@@ -40,9 +40,9 @@ def printed(code: Path, arrays: Path) -> dict[str, float]:
     command = [sys.executable, "-I", "-c", start, str(code), str(arrays), str(STEPS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = re.fullmatch(r"min (\S+) max (\S+) total (\S+)\n", done.stdout)
-    assert found is not None, done.stdout
-    return dict(zip(("min", "max", "total"), map(float, found.groups()), strict=True))
+    match = re.fullmatch(r"min (\S+) max (\S+) total (\S+)\n", done.stdout)
+    assert match is not None, done.stdout
+    return dict(zip(("min", "max", "total"), map(float, match.groups()), strict=True))
 
 
 def check_steps(shown: dict[str, float], T: np.ndarray, V: np.ndarray, within: float) -> None:
@@ -88,12 +88,12 @@ def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [triangles, mixed])
 def test_the_arrays_of_a_graph_are_those_that_emitted_code_reads(make: Callable[[], DualGraph]) -> None:
     graph = make()
-    found, wanted, used = ff.mesh_arrays(graph), table(graph), graph.slot_mask
-    assert found.keys() == wanted.keys()
+    tables, wanted, used = ff.mesh_arrays(graph), table(graph), graph.slot_mask
+    assert tables.keys() == wanted.keys()
     for name, values in wanted.items():
         kept = used if values.shape == used.shape else ...
         # d_n and d_t are sums of two products, rounded in the size of d.
-        np.testing.assert_allclose(found[name][kept], values[kept], rtol=1e-14, atol=1e-15, err_msg=name)
+        np.testing.assert_allclose(tables[name][kept], values[kept], rtol=1e-14, atol=1e-15, err_msg=name)
 
 
 def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a scheme may be made of, and the one line that refuses everything else."""
+"""The allowed parts of a scheme, and the one-line message for everything else."""
 
 import pytest
 import sympy as sp

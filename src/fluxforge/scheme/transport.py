@@ -148,7 +148,7 @@ def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
 
 
 def unbounded_space(limiter: Limiter) -> Callable[[int], Space]:
-    """The same without the cut: what limiters of lines do on triangles by themselves."""
+    """`bounded_space` without the cut to the neighbours' range, as the limiters of lines are on triangles."""
     return _limited_space(
         limiter, f"unbounded-{limiter.name}", "not kept between the values of the neighbours", cut=False
     )
@@ -181,7 +181,7 @@ def _prepare_limited(
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
     around = slope_round(state, dimension, tag, Ghost.ZERO)
     if cut:
-        around = _with_outflow(around, face.speed(), equation, state, tag)
+        around = _add_outflow(around, face.speed(), equation, state, tag)
     flux = face.reconstructed_flux() if tag else face.corrected_flux()
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
@@ -192,7 +192,7 @@ def _extrapolate_difference(state: State, dimension: int, end: str) -> sp.Expr:
     return 2 * sp.Add(*steps) - state.jump
 
 
-def _with_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
+def _add_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
     """The stage with c_P, the Courant number of all that leaves a cell in one step."""
     leaving = Message(symbol("A") * maximum(speed, sp.S.Zero))
     content = equation.at_cell(equation.capacity, state.at()) * symbol("V")

@@ -138,17 +138,17 @@ def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
         "ghost_neumann": graph.neumann,
         "ghost_value": graph.value,
         "ghost_delta": graph.delta[boundary],
-        **_lines(graph),
+        **_line_tables(graph),
     }
 
 
-def _lines(graph: DualGraph) -> dict[str, np.ndarray]:
+def _line_tables(graph: DualGraph) -> dict[str, np.ndarray]:
     """The tables of lines of cells, where the mesh has them."""
     try:
-        found = lines(graph)
+        lines_of_cells = lines(graph)
     except MeshError:
         return {}
-    return {"behind": found.behind, "ahead": found.ahead}
+    return {"behind": lines_of_cells.behind, "ahead": lines_of_cells.ahead}
 
 
 def _array(name: str, values: np.ndarray) -> Iterator[str]:
