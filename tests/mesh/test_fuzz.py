@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile_files import SHAPES, limited, needs_limits
+from hostile_files import SHAPES, limit_resources, needs_limits
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
@@ -112,7 +112,7 @@ def test_a_swollen_file_is_a_mesh_or_a_typed_error(name: str, tmp_path: Path) ->
     for _ in range(SWOLLEN_PER_FORMAT):
         path = tmp_path / f"swollen{Path(name).suffix}"
         path.write_bytes(rng.choice(SWELLING)(whole, rng))
-        with limited():
+        with limit_resources():
             outcome = read_or_refuse(path)
         assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
         assert "needs more memory" not in str(outcome)
@@ -126,7 +126,7 @@ def test_a_damaged_hostile_file_is_a_mesh_or_a_typed_error(shape: str, tmp_path:
     whole = path.read_bytes()
     for mutation in (flip_bytes, cut):
         path.write_bytes(mutation(whole, rng))
-        with limited():
+        with limit_resources():
             outcome = read_or_refuse(path)
         assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
         assert "needs more memory" not in str(outcome)

@@ -98,7 +98,7 @@ def test_linear_fields_are_steady_in_space(equation: str) -> None:
         assert np.abs(plain.M @ graph.x[:, axis] + plain.b).max() > 0.01 * np.abs(plain.M).max()
 
 
-def layered(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[str, object]]:
+def layered_problem(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[str, object]]:
     """Jittered triangles with a line of faces at x = ½, where k jumps; T is linear on either side, along y too."""
     mesh = jittered(n, 0.2, 1)
     straight = jittered(n, 0.0, 1)
@@ -115,7 +115,7 @@ def layered(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[s
 
 @pytest.mark.parametrize("k2", [1.0, 100.0, 1e-3])
 def test_fields_that_are_linear_on_either_side_of_a_jump_are_steady(k2: float) -> None:
-    graph, exact, values = layered(8, 1.0, k2)
+    graph, exact, values = layered_problem(8, 1.0, k2)
     system = generator(find("corrected", "conduction"), graph, parameters=values)
     rate = system.M @ exact + system.b
     assert np.abs(rate).max() <= 1e-12 * np.abs(system.M).max() * np.abs(exact).max()

@@ -43,7 +43,7 @@ DT = 1e-3
 ROUNDED = 1e-13
 
 
-def given(equation) -> list:
+def parameter_arguments(equation) -> list:
     fields = resolve(equation, GRAPH, VALUES[equation.name])
     return [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
 
@@ -53,12 +53,12 @@ def given(equation) -> list:
 def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation, tmp_path: Path) -> None:
     scheme = find(name, equation)
     wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters=VALUES[equation.name], source=S)(T))
-    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, given(equation))
+    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, parameter_arguments(equation))
     assert status == 0
     assert relative(by_c, wanted) < ROUNDED
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
-        after = space["step"](T, S, arrays(space, c_tables(GRAPH)), DT, *given(equation))
+        after = space["step"](T, S, arrays(space, c_tables(GRAPH)), DT, *parameter_arguments(equation))
         assert relative(after, wanted) < ROUNDED
 
 

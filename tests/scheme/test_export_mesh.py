@@ -33,7 +33,7 @@ EVERYTHING = from_document(
 )
 
 
-def printed(code: Path, arrays: Path) -> dict[str, float]:
+def run_program(code: Path, arrays: Path) -> dict[str, float]:
     """What the program prints, run by itself: -I keeps the environment's module paths out, and with them fluxforge."""
     blocked = "import sys; sys.modules['fluxforge'] = None; sys.argv = sys.argv[1:]; import runpy; "
     start = f"{blocked}runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -71,7 +71,7 @@ def test_the_exported_program_takes_our_steps(name: str, target: str, within: fl
         step = ff.stepper(name, graph, float(data["dt"]))
         T = np.asarray(step.rollout(data["T"], STEPS))
         assert np.abs(T - data["T"]).max() > 0.1
-    check_steps(printed(code, arrays), T, graph.V, within)
+    check_steps(run_program(code, arrays), T, graph.V, within)
 
 
 def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
     values = EVERYTHING.example(2)
     step = ff.stepper(scheme, graph, float(arrays["dt"]), parameters=values)
     T = np.asarray(step.rollout(arrays["T"], STEPS))
-    check_steps(printed(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
+    check_steps(run_program(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
 
 
 @pytest.mark.parametrize("make", [triangles, mixed])

@@ -26,7 +26,7 @@ EXACT = sp.sin(2 * x + y) + x * y + sp.cos(3 * y)
 VARYING = 1 + x**2 + sp.sin(3 * y) / 2
 
 
-def turned(ratio: float, degrees: float = 40.0) -> tuple[tuple[float, float], ...]:
+def rotate_tensor(ratio: float, degrees: float = 40.0) -> tuple[tuple[float, float], ...]:
     """diag(1, ratio), turned."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     off = (1 - ratio) * c * s
@@ -41,9 +41,11 @@ def function(formula: sp.Expr) -> Callable[[np.ndarray, np.ndarray], np.ndarray]
 @cache
 def errors(scheme: str, equation: Equation, family: str, ratio: float = 1.0) -> np.ndarray:
     """Relative L2 errors of the steady state at the centroids, for S from the strong form."""
-    values: Mapping[str, Any] = {"K": turned(ratio)} if equation is ANISOTROPIC else {"k": VARYING}
+    values: Mapping[str, Any] = {"K": rotate_tensor(ratio)} if equation is ANISOTROPIC else {"k": VARYING}
     given = values if equation is ANISOTROPIC else {"k": function(VARYING)}
-    formulas = {"K": [[sp.Float(k) for k in row] for row in turned(ratio)]} if equation is ANISOTROPIC else values
+    formulas = (
+        {"K": [[sp.Float(k) for k in row] for row in rotate_tensor(ratio)]} if equation is ANISOTROPIC else values
+    )
     u, S = function(EXACT), function(equation.strong(EXACT, 2, formulas))
     norms = []
     for n in SIZES:
@@ -189,7 +191,9 @@ def test_what_each_scheme_does_to_minimum_and_maximum() -> None:
     corrected one has none."""
     below, above = {}, {}
     for scheme in ("euler", "corrected"):
-        state = steady(scheme, squares(16), equation=ANISOTROPIC, parameters={"K": turned(1000.0)}, boundary=LAYERS)
+        state = steady(
+            scheme, squares(16), equation=ANISOTROPIC, parameters={"K": rotate_tensor(1000.0)}, boundary=LAYERS
+        )
         below[scheme], above[scheme] = state.overshoot()
         assert state.overshoot() == overshoot(state.field, state.graph)
     assert (below["euler"], above["euler"]) == (0.0, 0.0)

@@ -31,13 +31,13 @@ EPS = float(np.finfo(float).eps)
 STEPS = 7
 
 
-def shuffled(mesh: Mesh) -> Mesh:
+def shuffle_cells(mesh: Mesh) -> Mesh:
     order = np.random.default_rng(0).permutation(len(mesh.cells))
     return Mesh(mesh.points, mesh.cells[order], mesh.boundary, origin="shuffled")
 
 
 GRAPHS = {name: dual(jittered(40, 0.3, seed=2), conditions) for name, conditions in BOUNDARIES.items()}
-GRAPHS["shuffled"] = dual(shuffled(jittered(40, 0.3, seed=2)))
+GRAPHS["shuffled"] = dual(shuffle_cells(jittered(40, 0.3, seed=2)))
 INSULATED = dual(jittered(40, 0.3, seed=2), Neumann())
 every_scheme = pytest.mark.parametrize("scheme", EXPLICIT, ids=str)
 

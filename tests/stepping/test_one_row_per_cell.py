@@ -16,7 +16,7 @@ GRAPHS = {name: dual(MESHES["mixed"], conditions) for name, conditions in BOUNDA
 EPS = float(np.finfo(float).eps)
 
 
-def in_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) -> tuple[LinearStepper, LinearStepper]:
+def build_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) -> tuple[LinearStepper, LinearStepper]:
     """Stage by stage, and as one row per cell."""
     step = operator(scheme, graph, dt=dt)
     merged = ({"T_new": AffineMap({"T": step.M, "S": step.N}, step.b)},)
@@ -37,7 +37,7 @@ def in_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) ->
 def test_both_forms_are_the_same_step_to_round_off(scheme: Scheme, graph: DualGraph) -> None:
     T, S = noise(graph.cells, 1), noise(graph.cells, 2)
     dt = 0.4 * fourier_step(graph)
-    staged, whole = in_both_forms(scheme, graph, dt, S)
+    staged, whole = build_both_forms(scheme, graph, dt, S)
     assert len(whole.stages) == 1
     assert len(staged.stages) >= len(whole.stages)
     # Each form is sums of at most `terms` products, over the stages: off by ε times that many of the same sums of
@@ -59,7 +59,7 @@ def test_both_forms_are_the_same_step_to_round_off(scheme: Scheme, graph: DualGr
 def test_the_form_that_moves_far_fewer_bytes_is_taken(scheme: Scheme) -> None:
     graph = dual(jittered(12, 0.3, seed=1))
     S, dt = np.zeros(graph.cells), 0.4 * fourier_step(graph)
-    moved = [step.bytes_per_cell(graph.cells) or 0.0 for step in in_both_forms(scheme, graph, dt, S)]
+    moved = [step.bytes_per_cell(graph.cells) or 0.0 for step in build_both_forms(scheme, graph, dt, S)]
     taken = stepper(scheme, graph, dt).bytes_per_cell(graph.cells)
     assert taken == (moved[1] if moved[1] <= 0.75 * moved[0] else moved[0])
 
@@ -80,7 +80,7 @@ def test_the_corrected_flux_is_one_row_per_cell() -> None:
 def test_what_is_expected_of_few_rows_is_no_more_than_all_need(scheme: Scheme) -> None:
     graph = dual(jittered(20, 0.3, seed=3), Neumann())
     stages = assemble(scheme, graph, dt=0.4 * fourier_step(graph), parameters=None)
-    _, whole = in_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
+    _, whole = build_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
     needed = whole.bytes_per_cell(graph.cells)
     assert needed is not None
     assert 0.5 * needed * graph.cells <= _linear.least_bytes(stages, graph.cells, 8) <= needed * graph.cells

@@ -12,15 +12,15 @@ from fluxforge.stepping import generator, simulate, step_limit
 from fluxforge.stepping._field import data_envelope
 
 
-def reacting(reaction: str, diffusion: str = "D", **defaults: float) -> Equation:
+def equation_with_reaction(reaction: str, diffusion: str = "D", **defaults: float) -> Equation:
     """An equation whose parameters have these defaults."""
     parameters = {name: {"default": value} for name, value in defaults.items()}
     return from_document({"name": "reacting", "diffusion": diffusion, "reaction": reaction, "parameters": parameters})
 
 
-GROWTH = reacting("k*u", D=1.0, k=1.0)
-COOLING = reacting("k*(w - u)", D=1.0, k=1.0, w=2.0)
-ONLY_GROWTH = reacting("k*u", "0", k=1.0)
+GROWTH = equation_with_reaction("k*u", D=1.0, k=1.0)
+COOLING = equation_with_reaction("k*(w - u)", D=1.0, k=1.0, w=2.0)
+ONLY_GROWTH = equation_with_reaction("k*u", "0", k=1.0)
 
 
 @pytest.mark.parametrize("n", [6, 14])
@@ -47,7 +47,7 @@ def test_growth_beyond_the_equations_own_is_stable_at_no_step() -> None:
 
 def test_a_constant_in_the_reaction_leaves_the_factor_and_the_limit() -> None:
     graph = dual(jittered(5, 0.2, 1))
-    decay = reacting("-k*u", D=1.0, k=1.0)
+    decay = equation_with_reaction("-k*u", D=1.0, k=1.0)
     assert amplification(find("rk4", COOLING)) == amplification(find("rk4", decay))
     cooling, decaying = (step_limit(find("euler", equation), graph) for equation in (COOLING, decay))
     assert cooling is not None
