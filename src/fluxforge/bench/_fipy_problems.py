@@ -35,7 +35,7 @@ HEAT_TRANSFER = 2.0
 
 @dataclass(frozen=True)
 class Problem:
-    """What both programs solve: our arguments, the exact solution, the end time, and FiPy's equation."""
+    """A problem for both programs: our arguments, the exact solution, the end time, and FiPy's equation."""
 
     name: str
     equation: str

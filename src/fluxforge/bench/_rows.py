@@ -1,4 +1,4 @@
-"""What the problems of `fluxforge bench equations` share: sizes, results, meshes, norms, and FiPy where installed."""
+"""Shared by the problems of `fluxforge bench equations`: sizes, results, meshes, norms, and FiPy where installed."""
 
 import math
 import sys

@@ -98,7 +98,7 @@ def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow
 
 
 def _describe_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
-    """Of one mesh."""
+    """Sentences on the single steps of one mesh."""
     compared = [(row, comparison) for row in rows if row.family == "local" and (comparison := compare_fixed(row, rows))]
     whole = [(row, comparison) for row, comparison in compared if row.substeps == 1]
     for key in dict.fromkeys((row.fourier, row.method, row.applications) for row, _ in whole):

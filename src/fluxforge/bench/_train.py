@@ -31,7 +31,7 @@ Task = Callable[[int], object]
 
 @dataclass(frozen=True)
 class TrainBench:
-    """What `bench_train` measures; the fields are those of the JSON document. None: PyTorch Geometric is missing."""
+    """The measurements of `bench_train`, with the fields of the JSON document. None: PyTorch Geometric is missing."""
 
     parameters: int
     batch: int

@@ -32,7 +32,7 @@ ConstantValue: TypeAlias = Callable[[sp.Expr, dict[sp.Basic, Any]], float]
 
 
 class _Size(NamedTuple):
-    """What SymPy's time grows with: the degree, and how deeply sums in denominators are nested."""
+    """Measures with which SymPy's time grows: the degree, and how deeply sums in denominators are nested."""
 
     degree: float
     fractions: int

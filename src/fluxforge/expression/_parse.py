@@ -33,7 +33,7 @@ _INSTEAD = {
     "or": "take the maximum: max(a < b, c < d)",
     "not": "subtract from one: 1 - (a < b)",
 }
-"""What to write instead of words that other languages have."""
+"""Hints for words and operators of other languages: what to write instead."""
 
 # Rounds of printing and parsing after which a formula that still changes is refused.
 _ROUNDS = 5

@@ -207,7 +207,7 @@ class Select(_Decision):
 
 Condition = Below | AtMost
 COMPARISONS: dict[type, str] = {Below: "<", AtMost: "<="}
-"""How each comparison is written between its two sides."""
+"""The operator of each comparison as text."""
 
 MIRRORED = {"<": ">", "<=": ">="}
 """The same comparison with its sides exchanged."""

@@ -352,7 +352,7 @@ ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
 
 
 class GenerateOptions(TypedDict, total=False):
-    """What `generate` takes besides the domain; each is described there."""
+    """The options of `generate` besides the domain; it describes them."""
 
     kind: str
     cells: int | None

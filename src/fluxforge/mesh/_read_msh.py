@@ -112,7 +112,7 @@ PARTITIONED = "the mesh is partitioned: tags on the partitions' own curves are n
 
 
 class Layout(NamedTuple):
-    """What $MeshFormat says: version 2 or 4, and for binary files the byte order and the length of a size_t."""
+    """The content of $MeshFormat: version 2 or 4, and for binary files the byte order and the length of a size_t."""
 
     version: int
     order: str | None
@@ -155,7 +155,7 @@ def _sections(data: bytes) -> dict[str, Any]:
 
 
 def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tuple[Any, int]:
-    """What a section holds, and where the next one begins."""
+    """The content of a section, and the place where the next one begins."""
     content: Any = None
     parser = None if layout is None else _find_parser(layout, name)
     if name == "MeshFormat":
@@ -289,7 +289,7 @@ def _block(
 
 
 def _count_alike(rows: Int[np.ndarray, "n width"]) -> int:
-    """How many of the first rows have the type and the number of tags of the first one, looking ever further."""
+    """The number of leading rows with the type and number of tags of the first one, read in blocks of growing size."""
     seen, step = 1, 64
     while seen < len(rows):
         same = (rows[seen : seen + step, 1:3] == rows[0, 1:3]).all(axis=1)

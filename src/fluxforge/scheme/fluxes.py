@@ -98,7 +98,7 @@ def _sign(f: sp.Expr, u: sp.Symbol, places: list[sp.Expr]) -> sp.Expr:
 
 
 TINY = sp.Float(1e-30)
-"""What guards a division by 0, in single precision too."""
+"""A tiny positive number that guards divisions by 0, in single precision too."""
 
 # Below this x/tanh(x) is 1 in double precision.
 _FLAT = sp.Float(1e-8)

@@ -58,7 +58,7 @@ from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limite
 _K_CUBED = sp.Float(0.125)
 
 FaceLimit = Callable[[sp.Expr, sp.Expr, sp.Expr, int], sp.Expr]
-"""What one face allows of the slope of P, from Δ, u⁺, u⁻ and the dimension."""
+"""The factor that one face allows for the slope of P, from Δ, u⁺, u⁻ and the dimension."""
 
 
 def _barth_jespersen(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
@@ -139,7 +139,7 @@ venkatakrishnan = _slope_space(
 
 
 BOUNDED = "bounded-"
-"""What the names of these spaces begin with."""
+"""The prefix of the names of these spaces."""
 
 
 def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
@@ -234,4 +234,4 @@ TRANSPORT: tuple[Space, ...] = (
     barth_jespersen(2),
     venkatakrishnan(2),
 )
-"""All of them, those in cells of any shape for the plane (`Space.at` gives them in space)."""
+"""All discretisations of transport, those in cells of any shape for the plane (`Space.at` gives them in space)."""

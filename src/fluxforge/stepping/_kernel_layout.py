@@ -29,7 +29,7 @@ MOST_DEPTH = 32
 
 
 class Plan(NamedTuple):
-    """What all threads read: rows and fields in memory, the operations of a step as tables, and how cells are shared.
+    """Data that all threads read: rows and fields in memory, the operations of a step as tables, and ranges of cells.
 
     `slots` is a tuple of as many numbers as a row has slots, so that their number is known to the compiler. A row of
     `operations` holds the matrix (−1 for none), the gathered field, the target, and the range of its terms.
@@ -148,7 +148,7 @@ def measure_reach(off: csr_array, order: np.ndarray | None) -> int:
 
 
 def _depth(bytes_per_cell: int, reach: int, cells: int) -> int:
-    """How many fronts go through a range of cells together: what they share stays in the core's cache."""
+    """The number of fronts that go through a range of cells together, so that shared data stay in the core's cache."""
     room = int(SHARE_OF_CACHE * second_cache_bytes() / bytes_per_cell) - BLOCK
     # The wedges at either end of a range must not meet.
     return int(np.clip(min(room, cells // 2) // max(reach, 1), 1, MOST_DEPTH))

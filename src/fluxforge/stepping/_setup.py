@@ -49,7 +49,7 @@ class Setup:
         return self.walls_vary or self.matrix_varies or self.source_varies
 
     def envelope(self) -> Envelope:
-        """How large the field may become; unlimited where data change in time."""
+        """A bound on the field; unlimited where data change in time."""
         if self.varies:
             return Envelope(np.inf, 0.0)
         return data_envelope(

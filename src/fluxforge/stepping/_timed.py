@@ -103,7 +103,7 @@ class Forcing(eqx.Module):
 
     @eqx.filter_jit
     def __call__(self, time: Float[Array, ""]) -> State:
-        """What sources and walls bring in a step that begins at a time."""
+        """The contribution of sources and walls to a step that begins at `time`."""
         graph, S, parameters = self.schedule.at(time)
         return evaluate_stages(self.scheme.stages, graph, jnp.zeros_like(graph.V), S, parameters=parameters)
 

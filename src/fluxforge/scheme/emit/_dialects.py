@@ -243,7 +243,7 @@ _RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge"}
 
 
 class Letter(NamedTuple):
-    """How a symbol is set: its text, whether it has a superscript already, whether it belongs in a coefficient."""
+    """A symbol as typeset: its text, whether it has a superscript already, whether it belongs in a coefficient."""
 
     text: str
     raised: bool = False

@@ -64,7 +64,7 @@ def check_lines(scheme: Scheme, graph: DualGraph) -> None:
 
 
 def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
-    """What the main function of emitted Python code reads: the mesh, its centroids, and an example of all arguments.
+    """Arrays for the main function of emitted Python code: the mesh, its centroids, and an example of all arguments.
 
     T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
     values, or those of `Equation.example` where there are none.
