@@ -39,8 +39,8 @@ def blas_cores() -> str:
     import scipy.linalg  # noqa: F401  (it loads a library of its own)
     from threadpoolctl import threadpool_info
 
-    found = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    words = {f"{pool.get('architecture', 'unknown')} × {pool['num_threads']}" for pool in found}
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    words = {f"{pool.get('architecture', 'unknown')} × {pool['num_threads']}" for pool in pools}
     return ", ".join(sorted(words)) or "unknown"
 
 

@@ -73,8 +73,8 @@ class Plain:
                 own = [self.sums(which, cell, number) for cell in range(self.graph.cells)]
                 sums = np.concatenate([sums, own], axis=1)
             self.rows.append([])
-            found = np.array([self.updated(cell, z, number) for cell, z in enumerate(sums)])
-            self.states = list(found.T)
+            states = np.array([self.updated(cell, z, number) for cell, z in enumerate(sums)])
+            self.states = list(states.T)
         return self.states[0]
 
     def given(self, f: AbstractMLP, row: list[float]) -> np.ndarray:

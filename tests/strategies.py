@@ -157,11 +157,11 @@ class Step(NamedTuple):
 
 def whole_step(scheme: Scheme, graph: DualGraph, dt: float, diffusivity: float = 1.0) -> Step:
     """One step of any linear scheme as dense matrices, by `operator`."""
-    found = operator(scheme, graph, dt=dt, parameters={"alpha": diffusivity})
+    step = operator(scheme, graph, dt=dt, parameters={"alpha": diffusivity})
     if not scheme.implicit:
-        return Step(found.M.toarray(), found.N.toarray(), found.b)
-    left, right = (side.toarray() for side in sides(found))
-    return Step(*(np.linalg.solve(left, side) for side in (right, found.N.toarray(), found.b)))
+        return Step(step.M.toarray(), step.N.toarray(), step.b)
+    left, right = (side.toarray() for side in sides(step))
+    return Step(*(np.linalg.solve(left, side) for side in (right, step.N.toarray(), step.b)))
 
 
 def noise(size: int, seed: int = 0) -> np.ndarray:

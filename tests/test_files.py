@@ -1,4 +1,4 @@
-"""Files that are whole or absent."""
+"""Atomic writes: a file is complete or absent."""
 
 import json
 import os

@@ -25,22 +25,22 @@ print(len(xla_bridge._backends))
 
 def test_no_module_opens_a_device_when_it_is_imported() -> None:
     """A process that has opened one has threads, and its forked children may wait for ever."""
-    found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    before, after = map(int, found.stdout.split())
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
     assert before == 0
     assert after > 0
 
 
 def imports_of(module: str, path: Path, modules: Container[str]) -> set[str]:
     """The modules of the package that a file imports when it is imported itself."""
-    found = set()
+    imported = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{each.name}" for each in node.names)
-            found |= {name if name in modules else node.module for name in names}
+            imported |= {name if name in modules else node.module for name in names}
         elif isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
-    return {each for each in found if each in modules and each != module}
+            imported |= {each.name for each in node.names}
+    return {each for each in imported if each in modules and each != module}
 
 
 def test_no_chain_of_imports_is_longer_than_25_files() -> None:

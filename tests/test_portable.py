@@ -43,10 +43,10 @@ def test_a_variant_that_the_processor_lacks_is_left_out() -> None:
 
 def test_a_variant_adds_to_the_flags_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=there")
-    found = Variant("AVX2", "Zen", 2).environment()
-    assert found["XLA_FLAGS"] == "--xla_dump_to=there --xla_cpu_max_isa=AVX2"
-    assert found["OPENBLAS_CORETYPE"] == "Zen"
-    assert found["FLUXFORGE_TEST_THREADS"] == "2"
+    environment = Variant("AVX2", "Zen", 2).environment()
+    assert environment["XLA_FLAGS"] == "--xla_dump_to=there --xla_cpu_max_isa=AVX2"
+    assert environment["OPENBLAS_CORETYPE"] == "Zen"
+    assert environment["FLUXFORGE_TEST_THREADS"] == "2"
 
 
 def test_tests_that_are_named_replace_the_numerical_rooms() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from fluxforge._files import open_regular, read_document, read_regular
-from fluxforge.data._meshes import cache_folder, generate_meshes
+from fluxforge.data import cache_folder, generate_meshes
 from fluxforge.errors import InputError
 from fluxforge.mesh import read, read_cell_data
 from fluxforge.paper import read_documents
 from fluxforge.recipe import load as load_recipe
 from fluxforge.run import RunFolder
 from fluxforge.scheme import load as load_scheme
-from fluxforge.stepping._field import read_field
+from fluxforge.stepping import read_field
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
@@ -118,9 +118,9 @@ def test_a_checkpoint_that_is_no_file_is_passed_over(kind: str, tmp_path: Path) 
         last = run.checkpoints.folder / "step-000000002.safetensors"
         last.unlink()
         KINDS[kind][0](last)
-        found = run.checkpoints.latest({"x": 0.0}, fingerprint="f")
-    assert found is not None
-    assert found[0] == 1
+        checkpoint = run.checkpoints.latest({"x": 0.0}, fingerprint="f")
+    assert checkpoint is not None
+    assert checkpoint[0] == 1
     assert KINDS[kind][1] in told[0]
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from jaxtyping._storage import get_shape_memo
 
 import axis_checks
-from fluxforge.graph._neighbourhoods import view
+from fluxforge.graph import view
 from fluxforge.mesh import dual, fourier_step, squares
 from type_checks import _by_jaxtyping, jaxtyped, names_axes
 

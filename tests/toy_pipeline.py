@@ -23,13 +23,14 @@ from fluxforge.paper import Reproduction, _part, _run
 from fluxforge.paper.studies import _records, controls, rates, symbolic
 from fluxforge.pipeline import (
     Evaluation,
+    Formula,
     _discover,
     _distillation,
     _folder,
     _judgement,
     _report,
 )
-from fluxforge.pipeline._formula import Formula, NetworkConstants
+from fluxforge.pipeline._formula import NetworkConstants
 from fluxforge.run import RunFolder
 from fluxforge.run.result import Discovery
 from fluxforge.scheme import Scheme, find, symbol
@@ -52,8 +53,8 @@ def train(spec: recipe.Recipe, batches: object, *, folder: RunFolder | None = No
     """Six steps: a record each, a checkpoint every other one; from the last checkpoint, if there is one."""
     state = {"w": np.zeros(4)}
     if folder is not None:
-        found = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
-        step, state = (0, state) if found is None else found
+        checkpoint = folder.checkpoints.latest(state, fingerprint=recipe.fingerprint(spec))
+        step, state = (0, state) if checkpoint is None else checkpoint
         folder.metrics.truncate(step)
         while step < STEPS:
             step, state = step + 1, {"w": state["w"] + 0.1}
@@ -78,7 +79,7 @@ def _formula(*_: object, **__: object) -> Formula:
     return Formula(Free(find("euler").stages, values), Fitted(values, {"c1": 0.0}, 0.0, {}, 0.0, exact=True))
 
 
-def _read(network: object, found: Formula, spec: recipe.Recipe) -> NetworkConstants:
+def _read(network: object, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
     reached("judge")
     one, none = {"c1": 1.0}, {"c1": 0.0}
     reading = Reading(0.1, one, none, none, one, none, explained=1.0, explained_by_least=1.0, loss=0.0, exact=True)
@@ -121,13 +122,13 @@ def _parts() -> dict[str, Any]:
         "controls": (controls, {"decoys": ("heat", "alpha-1.04")}),
         "symbolic": (symbolic, {"diffusivities": (0.3,), "seeds": 1, "thetas": (0.0,)}),
     }
-    found = {}
+    parts = {}
     for name, (module, own) in small.items():
         own_config = partial(module.Config, **own)
         shape = SimpleNamespace(Config=own_config, Result=module.Result, run=module.run, judge=module.judge)
         figures = {title: replace(drawn, draw=lambda _: None) for title, drawn in _run.PARTS[name].figures.items()}
-        found[name] = replace(_run.PARTS[name], module=shape, figures=figures)
-    return found
+        parts[name] = replace(_run.PARTS[name], module=shape, figures=figures)
+    return parts
 
 
 def install(patch: Callable[[Any, str, Any], None]) -> None:

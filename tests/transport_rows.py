@@ -4,7 +4,7 @@ import numpy as np
 
 from fluxforge.mesh import Dirichlet, DualGraph, Mesh, Neumann, dual
 from fluxforge.scheme import find
-from fluxforge.stepping._stepper import general_stepper
+from fluxforge.stepping import general_stepper
 
 ALONG = {"velocity": (1.0, 0.0)}
 

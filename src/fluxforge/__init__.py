@@ -69,9 +69,9 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        globals()[name] = found
-        return found
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
     if name in ("mesh", "scheme"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

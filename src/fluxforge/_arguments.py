@@ -45,10 +45,10 @@ def check_number(value: Any, name: str) -> float:
 
 def check_positive(value: Any, name: str) -> float:
     """Return a positive finite number as a float."""
-    found = check_number(value, name)
-    if not (math.isfinite(found) and found > 0):
-        raise InputError(f"{name} should be a positive number, got {found}")
-    return found
+    number = check_number(value, name)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} should be a positive number, got {number}")
+    return number
 
 
 def check_whole(value: Any, name: str, *, least: int | None = None) -> int:
@@ -90,12 +90,12 @@ def check_text(value: Any, name: str) -> str:
 
 def check_path(value: Any, name: str, wanted: str = "a path") -> str:
     """Return a path as a string."""
-    found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(found, str):
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(path, str):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
-    if "\0" in found or not found:
-        raise InputError(f"{name} should be {wanted}, got {found!r:.60}")
-    return found
+    if "\0" in path or not path:
+        raise InputError(f"{name} should be {wanted}, got {path!r:.60}")
+    return path
 
 
 def check_function(value: Any, name: str) -> Callable[..., Any] | None:

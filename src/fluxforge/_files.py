@@ -56,8 +56,8 @@ def failure(path: Path, error: Exception, what: str = "cannot be written") -> Fl
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    found = os.stat(folder)
-    return found.st_dev, found.st_ino
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
 
 
 _SPECIAL = {
@@ -185,11 +185,11 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
         raise DocumentError(f"{path}: is not JSON we can use ({error})") from error
     if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":
         raise DocumentError(f"{path}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
-    found = document.get("format_version")
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {found!r:.60}")
-    if found > version:
+    number = document.get("format_version")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {number!r:.60}")
+    if number > version:
         raise DocumentError(
-            f"{path}: has format_version {found!r:.60}, and this fluxforge reads up to {version}: upgrade fluxforge"
+            f"{path}: has format_version {number!r:.60}, and this fluxforge reads up to {version}: upgrade fluxforge"
         )
     return document

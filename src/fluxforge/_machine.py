@@ -56,8 +56,8 @@ def count_cores() -> int:
 
 def count_threads() -> int:
     """The threads that XLA starts: one per core, unless PJRT_NPROC asks for another number."""
-    asked = os.environ.get("PJRT_NPROC", "")
-    return int(asked) if asked.isdigit() and int(asked) else count_cores()
+    setting = os.environ.get("PJRT_NPROC", "")
+    return int(setting) if setting.isdigit() and int(setting) else count_cores()
 
 
 def environment() -> dict[str, str]:
@@ -65,8 +65,8 @@ def environment() -> dict[str, str]:
     # Imported here: the command line reads this module before it needs JAX.
     import jax
 
-    found = {"python": platform.python_version(), "platform": platform.machine()}
+    versions = {"python": platform.python_version(), "platform": platform.machine()}
     for name in LIBRARIES:
-        found[name] = version(name)
+        versions[name] = version(name)
     device = jax.devices()[0]
-    return found | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}
+    return versions | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}

@@ -20,7 +20,7 @@ from fluxforge.bench._diffusion_problems import (
     heat_kernel,
     two_layers,
 )
-from fluxforge.bench._rows import cell_means, front_position, row_of_squares, total_variation, with_orders
+from fluxforge.bench._rows import add_orders, cell_means, front_position, row_of_squares, total_variation
 from fluxforge.bench._tracers import TRACERS, slotted_cylinder
 from fluxforge.bench._transport_problems import SHOCK_FROM, SHOCK_TO, _deformation_row, burgers, rotation
 from fluxforge.errors import InputError, NumericalError
@@ -213,7 +213,7 @@ def test_fronts_variations_and_orders() -> None:
     # Faces of length ¼ along the row.
     assert total_variation(dual(row_of_squares(4)), np.array([0.0, 1.0, 0.0, 0.5])) == pytest.approx(2.5 / 4)
     coarse = Row("a problem", "a scheme", "squares", 64, error=0.8)
-    assert with_orders([coarse, replace(coarse, cells=256, error=0.1)])[1].order == pytest.approx(3.0)
+    assert add_orders([coarse, replace(coarse, cells=256, error=0.1)])[1].order == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def test_the_hybrid_scheme_is_exact_for_linear_fields(family):
     graph = dual(make_mesh(family, 5, 1))
     K = np.array([[2.0, 0.4], [0.4, 1.0]])
     walls = graph.centre[graph.interior :] @ [1.0, -2.0] + 0.5
-    found = solve_hybrid(graph, np.zeros(graph.cells), walls, K)
-    assert found.cells == pytest.approx(graph.x @ [1.0, -2.0] + 0.5, abs=1e-11)
-    assert found.unknowns == graph.cells + graph.interior
+    solution = solve_hybrid(graph, np.zeros(graph.cells), walls, K)
+    assert solution.cells == pytest.approx(graph.x @ [1.0, -2.0] + 0.5, abs=1e-11)
+    assert solution.unknowns == graph.cells + graph.interior
 
 
 def test_the_hybrid_scheme_on_squares_is_the_two_point_flux():
@@ -57,8 +57,8 @@ def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(monkeypatch):
 def test_problems_with_other_conductivities_are_solved_with_second_order(make):
     """A wrong source or wall value leaves an error that no refinement removes."""
     case = make(np.random.default_rng(1))
-    found = {n: _error("skew-error", line_mesh(n, 1), [case]) for n in (4, 8, 16, 24)}
-    cells, errors = zip(*found.values(), strict=True)
+    rows = {n: _error("skew-error", line_mesh(n, 1), [case]) for n in (4, 8, 16, 24)}
+    cells, errors = zip(*rows.values(), strict=True)
     assert fit_order(cells, errors) > 1.7
     assert errors[-1] < 0.01
 

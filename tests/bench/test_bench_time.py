@@ -43,10 +43,10 @@ def test_a_graded_mesh_has_cells_of_very_different_size() -> None:
 def test_kept_formulas_step_as_their_schemes_do(case: TimeCase, name: str) -> None:
     kept, T = kept_formulas()[name], case.field("noise")
     fourier = kept.fourier[1]
-    found = carried_method(kept).make(case, fourier)(T)
+    after = carried_method(kept).make(case, fourier)(T)
     wanted = np.asarray(stepper(kept.scheme(), case.graph, fourier * case.fourier_step)(T))
-    assert np.abs(found - wanted).max() < 1e-12
-    assert np.abs(found - T).max() > 0.01
+    assert np.abs(after - wanted).max() < 1e-12
+    assert np.abs(after - T).max() > 0.01
     assert carried_substeps(kept, fourier)[0] == 1
     assert carried_substeps(kept, 2.5 * fourier)[0] == 3
 
@@ -100,27 +100,27 @@ def test_ratios_are_to_the_best_fixed_polynomial_with_no_more_applications(rows:
     better = replace(fixed, method="b", error=0.5 * (local.error or 0.0))
     costly = replace(better, method="c", applications=2 * local.applications, error=0.0)
     oracle = replace(better, family="oracle", error=0.0)
-    found = compare_fixed(local, [fixed, costly, oracle])
-    assert found is not None
-    assert found[0] == pytest.approx(0.5)
-    assert found[1].method == "a"
+    comparison = compare_fixed(local, [fixed, costly, oracle])
+    assert comparison is not None
+    assert comparison[0] == pytest.approx(0.5)
+    assert comparison[1].method == "a"
     assert "in 1 of 1 cases" in conclude([local, fixed], [])[-1]
     assert "in 0 of 1 cases" in conclude([local, fixed, better], [])[-1]
 
 
 def test_runs_have_equal_work_and_the_best_of_them_are_exact() -> None:
     measured = bench_time(60, meshes=["irregular"], end_time=0.02)
-    found = measured.runs
+    runs = measured.runs
     said = next(each for each in measured.conclusions if "run of" in each and "carry-2 errs" in each)
     assert "(chebyshev-64)" in said
-    blown = [replace(row, error=None) if row.family == "local" else row for row in found]
+    blown = [replace(row, error=None) if row.family == "local" else row for row in runs]
     assert all("blew up" in each for each in conclude([], blown))
-    for budget in {row.budget for row in found}:
-        alike = [row for row in found if row.budget == budget and row.family not in ("crank-nicolson", "tr-bdf2")]
+    for budget in {row.budget for row in runs}:
+        alike = [row for row in runs if row.budget == budget and row.family not in ("crank-nicolson", "tr-bdf2")]
         # A run is a whole number of steps of up to 64 stages.
         work = [row.applications for row in alike if row.method not in ("chebyshev-64", "krylov-60")]
         assert max(work) - min(work) <= 16
-    errors = {(row.method, row.budget, row.field): row.error for row in found}
+    errors = {(row.method, row.budget, row.field): row.error for row in runs}
     assert (errors["chebyshev-64", 4.0, "noise"] or 1.0) < 1e-12
     # Each of about 90 steps errs by less than what a single one does.
     assert 1e-6 < (errors["carry-2", 4.0, "noise"] or 1.0) < 1e-3

@@ -1,4 +1,4 @@
-"""Running the command line as a process of its own, and what comes of a run."""
+"""Running the command line as a process of its own, and the result of a run."""
 
 import json
 import os

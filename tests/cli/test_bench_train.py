@@ -3,8 +3,7 @@
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge.bench import _train
-from fluxforge.bench._train import TrainBench
+from fluxforge.bench import TrainBench, _train
 
 MEASURED = {
     "parameters": 516,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge.bench._step import StepBench, StepRatios, StepRow
+from fluxforge.bench import StepBench
+from fluxforge.bench._step import StepRatios, StepRow
 
 ROW = {"cells_per_s": 2e6, "seconds_per_step": 5e-4, "bytes_per_cell": 48.0, "bandwidth_share": 0.75, "by": "kernel"}
 MEASURED = {

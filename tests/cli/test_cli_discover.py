@@ -162,8 +162,8 @@ def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_keeps_what_it_has_done(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    found, (how, said) = _interrupted(tmp_path, number)
-    assert found == code
+    exit_code, (how, said) = _interrupted(tmp_path, number)
+    assert exit_code == code
     assert how == f"continue with: fluxforge discover --resume {tmp_path / 'run'}"
     assert said.startswith("interrupted")
     steps = [json.loads(each)["step"] for each in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]

@@ -35,9 +35,9 @@ def test_table_has_every_check(cli: Cli) -> None:
 def test_gmsh_that_does_not_load_is_optional_and_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = "gmsh needs the system library libGLU.so.1: install the package libglu1-mesa"
     monkeypatch.setattr("fluxforge.mesh._generate_gmsh.gmsh_problem", lambda: problem)
-    found = examine()
-    (check,) = (check for check in found.checks if check.name == "gmsh")
-    assert found.ok
+    report = examine()
+    (check,) = (check for check in report.checks if check.name == "gmsh")
+    assert report.ok
     assert check.status == "optional"
     assert check.found.startswith("gmsh needs the system library libGLU.so.1")
     assert check.advice == "install the package libglu1-mesa"
@@ -45,9 +45,9 @@ def test_gmsh_that_does_not_load_is_optional_and_names_the_package(monkeypatch: 
 
 def test_an_extra_that_is_absent_is_optional_and_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_doctor, "find_spec", lambda name: None)
-    found = examine()
-    advice = {check.name: check.advice for check in found.checks if check.status == "optional"}
-    assert found.ok
+    report = examine()
+    advice = {check.name: check.advice for check in report.checks if check.status == "optional"}
+    assert report.ok
     assert advice["fipy"] == "pip install 'fluxforge[bench]'"
     assert advice["pysr"] == "pip install 'fluxforge[pysr]'"
 

@@ -17,7 +17,7 @@ from fluxforge.cli._main import app
 
 def _paths(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     below = getattr(command, "commands", {})
-    return [path, *(found for name, sub in below.items() for found in _paths(sub, (*path, name)))]
+    return [path, *(each for name, sub in below.items() for each in _paths(sub, (*path, name)))]
 
 
 PATHS = _paths(typer.main.get_command(app))

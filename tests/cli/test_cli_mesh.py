@@ -1,6 +1,6 @@
 """`fluxforge mesh`."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -81,10 +81,11 @@ def test_what_was_made_is_described(cli: Cli, tmp_path: Path) -> None:
         assert words in made.out
 
 
-def test_notes_are_printed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mesh, "squares", lambda n: replace(mesh.right_triangles(n), notes=("meshed by hand",)))
-    assert "note: meshed by hand" in cli("mesh", "family", "squares", "-n", "2").out
-    assert cli("mesh", "family", "squares", "-n", "2", "--json").json["notes"] == ["meshed by hand"]
+def test_notes_are_printed(cli: Cli) -> None:
+    words = ("mesh", "square", "--cells", "3", "--engine", "builtin")
+    (note,) = cli(*words, "--json").json["notes"]
+    assert note.startswith("3 cells were wanted, ")
+    assert f"note: {note}" in cli(*words).out
 
 
 def test_info_as_json_has_the_numbers_of_the_library(cli: Cli, mesh_file: Path) -> None:

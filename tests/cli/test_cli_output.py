@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fluxforge.cli._output import duration, number, one_line, plain, show_json, show_pairs, show_table
+from fluxforge.cli._output import duration, number, one_line, show_json, show_pairs, show_table, to_json_values
 
 
 def test_json_values_are_plain() -> None:
     value = {"a": (1, 2.5), "b": [float("nan"), {"c": float("-inf")}], "d": Path("x/y"), "e": None, "f": True}
-    assert plain(value) == {"a": [1, 2.5], "b": [None, {"c": None}], "d": "x/y", "e": None, "f": True}
+    assert to_json_values(value) == {"a": [1, 2.5], "b": [None, {"c": None}], "d": "x/y", "e": None, "f": True}
 
 
 def test_json_is_one_document_in_ascii(capsys: pytest.CaptureFixture[str]) -> None:

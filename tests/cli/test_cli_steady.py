@@ -23,10 +23,10 @@ def test_a_steady_state_is_printed_and_written(cli: Cli, plate: Path, tmp_path: 
     assert told.code == 0
     assert "residual" in told.out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["T_0.vtu", "final.png", "summary.json"]
-    found = cli("simulate", "corrected", *options, "--json").json
-    assert found["cells"] == 16
-    assert found["max"] == pytest.approx(0.875, abs=1e-12)
-    assert found["files"] == []
+    summary = cli("simulate", "corrected", *options, "--json").json
+    assert summary["cells"] == 16
+    assert summary["max"] == pytest.approx(0.875, abs=1e-12)
+    assert summary["files"] == []
 
 
 @pytest.mark.parametrize(

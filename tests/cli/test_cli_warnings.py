@@ -32,7 +32,7 @@ def no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings.simplefilter("error", RuntimeWarning)
 
 
-def given(name: str, folder: Path) -> object:
+def scheme_or_file(name: str, folder: Path) -> object:
     """A built-in name, or the file of one of the schemes above."""
     if name not in SCHEMES:
         return name
@@ -45,7 +45,7 @@ def given(name: str, folder: Path) -> object:
 def test_no_problem_makes_a_run_warn(
     cli: Cli, mesh_file: Path, name: str, problem: str, no_filter: None, tmp_path: Path
 ) -> None:
-    scheme = given(name, tmp_path)
+    scheme = scheme_or_file(name, tmp_path)
     folder = ("-o", tmp_path / "out") if problem == "difference" and scheme == "euler" else ()
     told = cli("simulate", scheme, "--mesh", mesh_file, *PROBLEMS[problem], "--steps", 2, "--json", *folder)
     assert told.code in (0, 1, 2)
@@ -59,7 +59,7 @@ def test_no_problem_makes_a_run_warn(
 def test_no_scheme_makes_a_certificate_or_code_warn(
     cli: Cli, two_cells_file: Path, name: str, no_filter: None, tmp_path: Path
 ) -> None:
-    scheme = given(name, tmp_path)
+    scheme = scheme_or_file(name, tmp_path)
     told = cli("verify", scheme, "--mesh", two_cells_file, "--json")
     assert (told.code in (0, 1), told.err) == (True, "")
     for target in ("latex", "numpy", "jax", "c", "json"):

@@ -124,7 +124,7 @@ UNITS = {"x": unit(1), "y": unit(1), "t": unit(time=1)}
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "wanted"),
     [
         ("x < y", NUMBER),
         ("x > 0", NUMBER),
@@ -135,8 +135,8 @@ UNITS = {"x": unit(1), "y": unit(1), "t": unit(time=1)}
         ("x*(y < x)", unit(1)),
     ],
 )
-def test_units(text, found):
-    assert dimensions(parse(text, tuple(UNITS)), UNITS) == found
+def test_units(text, wanted):
+    assert dimensions(parse(text, tuple(UNITS)), UNITS) == wanted
 
 
 @pytest.mark.parametrize("text", ["x < t", "x > 1", "where(x < y, x, t)", "where(x < t, x, y)", "x + (x < y)"])

@@ -23,7 +23,7 @@ MOST_BYTES, MOST_SECONDS = 2**30, 40.0
 
 
 @contextmanager
-def limited(most_bytes: int = MOST_BYTES) -> Iterator[None]:
+def limit_resources(most_bytes: int = MOST_BYTES) -> Iterator[None]:
     """Let the block allocate so much more memory and no more, and take so many seconds of the processor."""
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
@@ -53,19 +53,19 @@ def many_tags_on_many_lines(folder: Path, tags: int = 50_000, lines: int = 5_000
     text += ["$Elements", f"2 {lines + 1} 1 {lines + 1}", f"1 1 1 {lines}"]
     text += [f"{k} 1 2" for k in range(1, lines + 1)]
     text += ["2 1 2 1", f"{lines + 1} 1 2 3", "$EndElements", ""]
-    return _written(folder / "tags.msh", "\n".join(text))
+    return _write_text(folder / "tags.msh", "\n".join(text))
 
 
 def blank_lines_among_names(folder: Path, lines: int = 100_000) -> Path:
     """A .msh 2.2 file whose $PhysicalNames are blank lines."""
     text = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n" + "\n" * lines + "$EndPhysicalNames\n"
     text += "$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 0 1 0\n$EndNodes\n$Elements\n1\n1 2 2 0 1 1 2 3\n$EndElements\n"
-    return _written(folder / "blank.msh", text)
+    return _write_text(folder / "blank.msh", text)
 
 
 def blank_lines_before_a_dataset(folder: Path, lines: int = 300_000) -> Path:
     """A .vtk file of blank lines: it has no DATASET."""
-    return _written(folder / "blank.vtk", "# vtk DataFile Version 4.2\ntitle\nASCII\n" + "\n" * lines)
+    return _write_text(folder / "blank.vtk", "# vtk DataFile Version 4.2\ntitle\nASCII\n" + "\n" * lines)
 
 
 def attributes_of_one_unwritten_dataset(folder: Path, attributes: int = 60) -> Path:
@@ -77,7 +77,7 @@ def attributes_of_one_unwritten_dataset(folder: Path, attributes: int = 60) -> P
         f'<Attribute Name="a{k}" AttributeType="Scalar" Center="Cell">{item}</DataItem></Attribute>'
         for k in range(attributes)
     )
-    return _written(folder / "unwritten.xdmf", _xdmf(listed))
+    return _write_text(folder / "unwritten.xdmf", _xdmf(listed))
 
 
 def attributes_of_alternating_cells(folder: Path, attributes: int = 2_000, pairs: int = 10_000) -> Path:
@@ -88,7 +88,7 @@ def attributes_of_alternating_cells(folder: Path, attributes: int = 2_000, pairs
     listed = "".join(f'<Attribute Name="a{k}" Center="Cell">{item}</Attribute>' for k in range(attributes))
     text = _xdmf(listed)
     begin, end = text.index("<Topology"), text.index("</Topology>")
-    return _written(folder / "pieces.xdmf", f'{text[:begin]}<Topology TopologyType="Mixed">{mixed}{text[end:]}')
+    return _write_text(folder / "pieces.xdmf", f'{text[:begin]}<Topology TopologyType="Mixed">{mixed}{text[end:]}')
 
 
 def fields_of_alternating_cells(folder: Path, fields: int = 2_000, pairs: int = 10_000) -> Path:
@@ -96,26 +96,26 @@ def fields_of_alternating_cells(folder: Path, fields: int = 2_000, pairs: int = 
     text = "# vtk DataFile Version 4.2\ntitle\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 double\n"
     text += f"0 0 0 1 0 0 1 1 0 0 1 0\nCELLS {2 * pairs} {9 * pairs}\n" + "3 0 1 2\n4 0 1 2 3\n" * pairs
     text += f"CELL_TYPES {2 * pairs}\n" + "5\n9\n" * pairs + f"CELL_DATA {2 * pairs}\nFIELD FieldData {fields}\n"
-    return _written(folder / "pieces.vtk", text + "".join(f"a{k} 1 1 double\n0\n" for k in range(fields)))
+    return _write_text(folder / "pieces.vtk", text + "".join(f"a{k} 1 1 double\n0\n" for k in range(fields)))
 
 
 def colours_of_many_columns(folder: Path, count: int = 20_000) -> Path:
     """A legacy .vtk file that announces 20,000 colours of 20,000 components each."""
     text = "# vtk DataFile Version 4.2\ntitle\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 double\n"
     text += "0 0 0 1 0 0 1 1 0 0 1 0\nCELLS 1 5\n4 0 1 2 3\nCELL_TYPES 1\n9\n"
-    return _written(folder / "colours.vtk", text + f"CELL_DATA {count}\nCOLOR_SCALARS c {count}\n" + "0 " * count)
+    return _write_text(folder / "colours.vtk", text + f"CELL_DATA {count}\nCOLOR_SCALARS c {count}\n" + "0 " * count)
 
 
 def dimensions_without_end(folder: Path, words: int = 300_000) -> Path:
     """An XDMF array of 300,000 dimensions: their product has millions of digits."""
     item = f'<DataItem Format="XML" Dimensions="{"9999999999999999999 " * words}">0</DataItem>'
-    return _written(folder / "dimensions.xdmf", _xdmf(f'<Attribute Name="a" Center="Cell">{item}</Attribute>'))
+    return _write_text(folder / "dimensions.xdmf", _xdmf(f'<Attribute Name="a" Center="Cell">{item}</Attribute>'))
 
 
 def arrays_at_one_offset(folder: Path, arrays: int = 6_000, size: int = 500_000) -> Path:
     """A .vtu with 6,000 arrays that are all the same 500,000 appended bytes."""
     blob = base64.b64encode(struct.pack("<I", size) + bytes(size)).decode()
-    return _written(folder / "offset.vtu", _vtu(arrays, f'<AppendedData encoding="base64">_{blob}</AppendedData>'))
+    return _write_text(folder / "offset.vtu", _vtu(arrays, f'<AppendedData encoding="base64">_{blob}</AppendedData>'))
 
 
 def packed_arrays_at_one_offset(folder: Path, arrays: int = 6_000, size: int = 500_000) -> Path:
@@ -124,7 +124,7 @@ def packed_arrays_at_one_offset(folder: Path, arrays: int = 6_000, size: int = 5
     blob = base64.b64encode(struct.pack("<4I", 1, size, 0, len(packed))) + base64.b64encode(packed)
     tail = f'<AppendedData encoding="base64">_{blob.decode()}</AppendedData>'
     text = _vtu(arrays, tail).replace("<VTKFile", '<VTKFile compressor="vtkZLibDataCompressor"', 1)
-    return _written(folder / "packed.vtu", text)
+    return _write_text(folder / "packed.vtu", text)
 
 
 def packed_in_many_blocks(folder: Path, blocks: int = 60_000, size: int = 64) -> Path:
@@ -140,12 +140,12 @@ def packed_in_many_blocks(folder: Path, blocks: int = 60_000, size: int = 64) ->
 
 def unfinished_tags(folder: Path, tags: int = 100_000) -> Path:
     """A .vtu in which <AppendedData begins 100,000 times and never ends."""
-    return _written(folder / "unfinished.vtu", '<VTKFile type="UnstructuredGrid">' + "<AppendedData " * tags)
+    return _write_text(folder / "unfinished.vtu", '<VTKFile type="UnstructuredGrid">' + "<AppendedData " * tags)
 
 
 def elements_without_end(folder: Path, elements: int = 300_000) -> Path:
     """A .vtu of 300,000 empty elements."""
-    return _written(folder / "elements.vtu", '<VTKFile type="UnstructuredGrid">' + "<a/>" * elements + "</VTKFile>")
+    return _write_text(folder / "elements.vtu", '<VTKFile type="UnstructuredGrid">' + "<a/>" * elements + "</VTKFile>")
 
 
 def _vtu(arrays: int, tail: str) -> str:
@@ -180,7 +180,7 @@ def _xdmf(attributes: str) -> str:
     )
 
 
-def _written(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
 

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import MeshError, MeshReadError
+from fluxforge.mesh import Mesh, read
 from fluxforge.mesh._from_arrays import build_mesh
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
 
 POINTS = np.array(
     [[0, 0, 0], [1, 0, 0], [2, 0.1, 0], [0, 1, 0], [1, 1, 0], [2, 1, 0], [0.3, 2, 0], [1, 2, 0], [2, 7 / 3, 0]], float

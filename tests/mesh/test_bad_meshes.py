@@ -20,7 +20,7 @@ from mesh_files import (
     write_sample,
 )
 
-from fluxforge.mesh._read import read
+from fluxforge.mesh import read
 
 # ---- cells that cannot be used -------------------------------------------------------------------------------------
 

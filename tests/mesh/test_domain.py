@@ -1,10 +1,10 @@
-"""Domains: what is refused, what is turned, what they know."""
+"""Domains: refused arguments, orientation, and geometry."""
 
 import numpy as np
 import pytest
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
+from fluxforge.mesh import AbstractDomain, Disk, Polygon, unit_square
 
 L_SHAPE = Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
 

@@ -15,21 +15,21 @@ CONVEX = [name for name in MESHES if name != "arrow"]
 
 def census(mesh: Mesh) -> dict[frozenset[int], list[int]]:
     """The cells on either side of every edge."""
-    found: dict[frozenset[int], list[int]] = defaultdict(list)
+    cells_of: dict[frozenset[int], list[int]] = defaultdict(list)
     for k, corners in enumerate(mesh.cells.tolist()):
         ring = [c for c in corners if c >= 0]
         for a, b in zip(ring, [*ring[1:], ring[0]], strict=True):
-            found[frozenset((a, b))].append(k)
-    return found
+            cells_of[frozenset((a, b))].append(k)
+    return cells_of
 
 
 def between(graph: DualGraph) -> dict[tuple[int, ...], list[tuple[float, float]]]:
     """(A, δ) of the faces between each pair of cells, and of the boundary faces of each cell."""
-    found: dict[tuple[int, ...], list[tuple[float, float]]] = defaultdict(list)
+    faces_of: dict[tuple[int, ...], list[tuple[float, float]]] = defaultdict(list)
     for f, (P, N) in enumerate(zip(graph.owner.tolist(), graph.neighbour.tolist(), strict=True)):
         pair = tuple(sorted((P, N))) if f < graph.interior else (P,)
-        found[pair].append((float(graph.A[f]), float(graph.delta[f])))
-    return {pair: sorted(faces) for pair, faces in found.items()}
+        faces_of[pair].append((float(graph.A[f]), float(graph.delta[f])))
+    return {pair: sorted(faces) for pair, faces in faces_of.items()}
 
 
 def test_two_equilateral_cells_have_the_numbers_of_the_paper() -> None:
@@ -52,13 +52,13 @@ def test_every_edge_is_one_face_with_the_right_cells(name: str) -> None:
     for edge, cells in edges.items():
         a, b = (mesh.points[k] for k in edge)
         wanted[tuple(sorted(cells))].append((float(np.hypot(*(a - b))), *(0.5 * (a + b)).tolist()))
-    found: dict[tuple[int, ...], list[tuple[float, ...]]] = defaultdict(list)
+    faces: dict[tuple[int, ...], list[tuple[float, ...]]] = defaultdict(list)
     for f in range(len(graph.A)):
         both = [int(graph.owner[f])] + ([int(graph.neighbour[f])] if f < graph.interior else [])
-        found[tuple(sorted(both))].append((float(graph.A[f]), *graph.centre[f].tolist()))
-    assert wanted.keys() == found.keys()
+        faces[tuple(sorted(both))].append((float(graph.A[f]), *graph.centre[f].tolist()))
+    assert wanted.keys() == faces.keys()
     for pair in wanted:
-        assert np.allclose(sorted(wanted[pair]), sorted(found[pair]), rtol=1e-15, atol=1e-16)
+        assert np.allclose(sorted(wanted[pair]), sorted(faces[pair]), rtol=1e-15, atol=1e-16)
 
 
 @pytest.mark.parametrize("name", MESHES)

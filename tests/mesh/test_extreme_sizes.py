@@ -21,12 +21,12 @@ TOO_LARGE, TOO_SMALL = (1.1e100, 1e120, 1e149, 1e150, 1e160, 1e200, 1e300), (9e-
 RESCALE = "lengths should lie between 1e-100 and 1e+100, or areas overflow or vanish: rescale the mesh, say to 1 across"
 
 
-def scaled(size: float) -> Mesh:
+def scale_squares(size: float) -> Mesh:
     mesh = squares(3)
     return replace(mesh, points=mesh.points * size, origin="mine")
 
 
-def written(mesh: Mesh, folder: Path) -> Path:
+def write_msh(mesh: Mesh, folder: Path) -> Path:
     path = folder / "a.msh"
     path.write_text(msh(mesh.points.tolist(), [(3, tuple(cell)) for cell in mesh.cells.tolist()]))
     return path
@@ -37,27 +37,27 @@ def test_a_mesh_that_is_too_large(size: float, tmp_path: Path) -> None:
     said = rf"^mine: point 3 has the coordinate {size:g}, and {RESCALE}$".replace("+", r"\+")
     for ask in (dual, info):
         with pytest.raises(MeshError, match=said):
-            ask(scaled(size))
-    assert refusal(written(scaled(size), tmp_path)) == f"point 3 has the coordinate {size:g}, and {RESCALE}"
+            ask(scale_squares(size))
+    assert refusal(write_msh(scale_squares(size), tmp_path)) == f"point 3 has the coordinate {size:g}, and {RESCALE}"
 
 
 @pytest.mark.parametrize("size", TOO_SMALL)
 def test_a_mesh_that_is_too_small(size: float, tmp_path: Path) -> None:
     for ask in (dual, info):
         with pytest.raises(MeshError, match=rf"^mine: is {size:g} across, and {RESCALE}$".replace("+", r"\+")):
-            ask(scaled(size))
-    assert refusal(written(scaled(size), tmp_path)) == f"is {size:g} across, and {RESCALE}"
+            ask(scale_squares(size))
+    assert refusal(write_msh(scale_squares(size), tmp_path)) == f"is {size:g} across, and {RESCALE}"
 
 
 @pytest.mark.parametrize("size", [1e100, 1e99, 1e60, 1e-60, 1e-99, 1e-100])
 def test_a_mesh_within_the_range_is_the_same_in_other_units(size: float, tmp_path: Path) -> None:
     """Volumes, lengths and places scale; the tolerance is round-off of a few operations, 8 ε."""
-    expected, found = dual(squares(3)), dual(read(written(scaled(size), tmp_path)))
+    expected, graph = dual(squares(3)), dual(read(write_msh(scale_squares(size), tmp_path)))
     for name, power in (("V", 2), ("x", 1), ("A", 1), ("d", 1), ("delta", 1), ("n", 0)):
         wanted = getattr(expected, name)
-        actual = getattr(found, name) / size ** (power / 2) / size ** (power / 2)
+        actual = getattr(graph, name) / size ** (power / 2) / size ** (power / 2)
         assert np.allclose(actual, wanted, rtol=8 * 2.0**-52, atol=8 * 2.0**-52 * np.abs(wanted).max()), name
-    assert info(scaled(size)).quality_min == pytest.approx(1.0)
+    assert info(scale_squares(size)).quality_min == pytest.approx(1.0)
 
 
 def test_centroids_do_not_depend_on_the_unit_of_length() -> None:
@@ -101,7 +101,7 @@ def test_a_function_that_is_not_finite_on_the_boundary_is_refused_in_words() -> 
 
 
 def test_the_terminal_shows_one_line_and_no_warning(tmp_path: Path) -> None:
-    path = written(scaled(1e149), tmp_path)
+    path = write_msh(scale_squares(1e149), tmp_path)
     done = subprocess.run(
         [sys.executable, "-W", "always::RuntimeWarning", "-m", "fluxforge", "mesh", "info", str(path)],
         capture_output=True,

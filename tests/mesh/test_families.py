@@ -8,18 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.errors import InputError
+from fluxforge.mesh import Mesh, cross_triangles, equilateral, jittered, right_triangles, squares, two_cells
 from fluxforge.mesh._cells import cell_areas, half_edges
-from fluxforge.mesh._generate import (
-    FAMILIES,
-    MAX_JITTER,
-    cross_triangles,
-    equilateral,
-    jittered,
-    right_triangles,
-    squares,
-    two_cells,
-)
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._generate import FAMILIES, MAX_JITTER
 from strategies import few, seeds
 
 PARALLELOGRAM = 0.5 * np.sqrt(3.0)

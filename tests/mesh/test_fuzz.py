@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile_files import SHAPES, limited, needs_limits
+from hostile_files import SHAPES, limit_resources, needs_limits
 from mesh_files import WRITERS, write_sample
 
 from fluxforge.errors import MeshReadError
+from fluxforge.mesh import Mesh, read
 from fluxforge.mesh._from_arrays import build_mesh
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
 
 MUTATIONS_PER_FORMAT = 25
 SWOLLEN_PER_FORMAT = 6
@@ -45,8 +44,8 @@ def drop_line(data: bytes, rng: random.Random) -> bytes:
 
 
 def replace_number(data: bytes, rng: random.Random) -> bytes:
-    found = rng.choice(list(re.finditer(rb"-?\d+(\.\d+)?(e[-+]?\d+)?", data)))
-    return data[: found.start()] + rng.choice(NUMBERS) + data[found.end() :]
+    number = rng.choice(list(re.finditer(rb"-?\d+(\.\d+)?(e[-+]?\d+)?", data)))
+    return data[: number.start()] + rng.choice(NUMBERS) + data[number.end() :]
 
 
 def overwrite_count(data: bytes, rng: random.Random) -> bytes:
@@ -59,8 +58,8 @@ def swell(data: bytes, rng: random.Random) -> bytes:
     """One line, one XML element or one number, repeated thousands of times."""
     pattern = rng.choice([rb"[^\n]*\n", rb"<(\w+)[^>]*>[^<]*</\1>", rb"<[^>]*/?>", rb"[-\d.e]+ "])
     pieces = list(re.finditer(pattern, data)) or list(re.finditer(rb"(?s).{1,30}", data))
-    found = rng.choice(pieces)
-    return data[: found.end()] + found[0] * rng.choice([2_000, 20_000]) + data[found.end() :]
+    piece = rng.choice(pieces)
+    return data[: piece.end()] + piece[0] * rng.choice([2_000, 20_000]) + data[piece.end() :]
 
 
 def scatter_blanks(data: bytes, rng: random.Random) -> bytes:
@@ -113,7 +112,7 @@ def test_a_swollen_file_is_a_mesh_or_a_typed_error(name: str, tmp_path: Path) ->
     for _ in range(SWOLLEN_PER_FORMAT):
         path = tmp_path / f"swollen{Path(name).suffix}"
         path.write_bytes(rng.choice(SWELLING)(whole, rng))
-        with limited():
+        with limit_resources():
             outcome = read_or_refuse(path)
         assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
         assert "needs more memory" not in str(outcome)
@@ -127,7 +126,7 @@ def test_a_damaged_hostile_file_is_a_mesh_or_a_typed_error(shape: str, tmp_path:
     whole = path.read_bytes()
     for mutation in (flip_bytes, cut):
         path.write_bytes(mutation(whole, rng))
-        with limited():
+        with limit_resources():
             outcome = read_or_refuse(path)
         assert isinstance(outcome, Mesh) or outcome.startswith(f"{path}: ")
         assert "needs more memory" not in str(outcome)

@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 from test_families import assert_sound
 
 from fluxforge.errors import InputError
-from fluxforge.mesh._build import dual
+from fluxforge.mesh import Disk, Mesh, Polygon, dual, generate, gmsh_problem, graded, unit_square
 from fluxforge.mesh._cells import cell_areas, half_edges
-from fluxforge.mesh._domain import Disk, Polygon, sizing, unit_square
-from fluxforge.mesh._generate import ALL_FAMILIES, generate, graded
+from fluxforge.mesh._domain import sizing
+from fluxforge.mesh._generate import ALL_FAMILIES
 from fluxforge.mesh._generate_delaunay import _triangles
-from fluxforge.mesh._generate_gmsh import gmsh_problem
-from fluxforge.mesh._mesh import Mesh
 from strategies import few, seeds
 
 PROBLEM = gmsh_problem()
@@ -83,8 +81,8 @@ def test_sides_of_generated_meshes_lie_where_their_tags_say(engine: str) -> None
 def test_the_count_of_cells_is_close_to_the_wanted_one(kind: str, engine: str) -> None:
     # Seed 0 of gmsh is exactly uniform, and jumps from 90 to 110 cells: all sides get one more edge at once.
     for seed, cells in enumerate([100, 137, 251, 420, 600], start=1):
-        found = len(generate(kind=kind, cells=cells, seed=seed, engine=engine).cells)
-        assert abs(found - cells) <= 0.05 * cells, (seed, cells, found)
+        count = len(generate(kind=kind, cells=cells, seed=seed, engine=engine).cells)
+        assert abs(count - cells) <= 0.05 * cells, (seed, cells, count)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""gmsh: named when it is missing, quiet when it is there, and a good guest."""
+"""gmsh: a missing library is named, nothing is printed, and the caller's session and signals are restored."""
 
 import subprocess
 import sys
@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import InputError
+from fluxforge.mesh import Mesh, generate, gmsh_problem
 from fluxforge.mesh._cells import cell_areas, half_edges
-from fluxforge.mesh._generate import generate
-from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, gmsh_problem, keep_sigpipe_ignored
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, keep_sigpipe_ignored
 
 PROBLEM = gmsh_problem()
 needs_gmsh = pytest.mark.skipif(PROBLEM is not None, reason=str(PROBLEM))

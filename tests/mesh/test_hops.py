@@ -18,12 +18,12 @@ every_graph = pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS)
 
 def beside(graph: DualGraph) -> list[list[int]]:
     """The nodes across the faces of each cell, one entry per face."""
-    found: list[list[int]] = [[] for _ in range(graph.cells)]
+    neighbours: list[list[int]] = [[] for _ in range(graph.cells)]
     for f, (P, N) in enumerate(zip(graph.owner.tolist(), graph.neighbour.tolist(), strict=True)):
-        found[P].append(N)
+        neighbours[P].append(N)
         if f < graph.interior:
-            found[N].append(P)
-    return found
+            neighbours[N].append(P)
+    return neighbours
 
 
 def distances(near: list[list[int]], start: int) -> dict[int, int]:
@@ -40,43 +40,43 @@ def distances(near: list[list[int]], start: int) -> dict[int, int]:
 
 @every_graph
 def test_the_paths_are_all_walks_of_two_steps_through_a_cell(graph: DualGraph) -> None:
-    near, found = beside(graph), paths(graph)
+    near, walks = beside(graph), paths(graph)
     for P in range(graph.cells):
         wanted = Counter((N, Q) for N in near[P] if graph.cells > N for Q in near[N])
-        real = found.mask[P]
-        pairs = zip(found.middle[P, real].tolist(), found.end[P, real].tolist(), strict=True)
+        real = walks.mask[P]
+        pairs = zip(walks.middle[P, real].tolist(), walks.end[P, real].tolist(), strict=True)
         assert Counter(pairs) == wanted
 
 
 @every_graph
 def test_each_path_leaves_by_the_slots_it_names(graph: DualGraph) -> None:
-    found = paths(graph)
+    walks = paths(graph)
     slots = graph.slot_node.shape[1]
-    assert found.first_slot.tolist() == [k for k in range(slots) for _ in range(slots)]
-    assert found.second_slot.tolist() == list(range(slots)) * slots
-    for P, k in zip(*np.nonzero(found.mask), strict=True):
-        N = found.middle[P, k]
-        assert graph.slot_mask[P, found.first_slot[k]]
-        assert graph.slot_mask[N, found.second_slot[k]]
-        assert graph.slot_node[P, found.first_slot[k]] == N
-        assert graph.slot_node[N, found.second_slot[k]] == found.end[P, k]
+    assert walks.first_slot.tolist() == [k for k in range(slots) for _ in range(slots)]
+    assert walks.second_slot.tolist() == list(range(slots)) * slots
+    for P, k in zip(*np.nonzero(walks.mask), strict=True):
+        N = walks.middle[P, k]
+        assert graph.slot_mask[P, walks.first_slot[k]]
+        assert graph.slot_mask[N, walks.second_slot[k]]
+        assert graph.slot_node[P, walks.first_slot[k]] == N
+        assert graph.slot_node[N, walks.second_slot[k]] == walks.end[P, k]
 
 
 @every_graph
 def test_where_there_is_no_path_the_end_is_the_cell_itself(graph: DualGraph) -> None:
-    found = paths(graph)
-    here = np.broadcast_to(np.arange(graph.cells)[:, None], found.mask.shape)
-    assert np.array_equal(found.end[~found.mask], here[~found.mask])
-    assert (found.middle < graph.cells).all()
+    walks = paths(graph)
+    here = np.broadcast_to(np.arange(graph.cells)[:, None], walks.mask.shape)
+    assert np.array_equal(walks.end[~walks.mask], here[~walks.mask])
+    assert (walks.middle < graph.cells).all()
 
 
 def test_paths_return_and_end_in_ghosts() -> None:
     graph = GRAPHS["mixed"]
-    found = paths(graph)
-    returning = ((found.end == np.arange(graph.cells)[:, None]) & found.mask).sum(axis=1)
+    walks = paths(graph)
+    returning = ((walks.end == np.arange(graph.cells)[:, None]) & walks.mask).sum(axis=1)
     degree = [sum(graph.cells > N for N in near) for near in beside(graph)]
     assert returning.tolist() == degree
-    assert (found.end[found.mask] >= graph.cells).any()
+    assert (walks.end[walks.mask] >= graph.cells).any()
 
 
 @every_graph
@@ -95,14 +95,14 @@ def test_the_ring_is_the_cells_at_distance_exactly_two(graph: DualGraph) -> None
 
 @every_graph
 def test_each_path_knows_its_place_in_the_ring(graph: DualGraph) -> None:
-    near, found, around = beside(graph), paths(graph), ring(graph)
-    assert around.slot_of_path.shape == found.mask.shape
+    near, walks, around = beside(graph), paths(graph), ring(graph)
+    assert around.slot_of_path.shape == walks.mask.shape
     for P in range(graph.cells):
         far = {Q for Q, steps in distances(near, P).items() if steps == 2}
-        for k in range(found.mask.shape[1]):
+        for k in range(walks.mask.shape[1]):
             slot = around.slot_of_path[P, k]
-            if found.mask[P, k] and found.end[P, k] in far:
-                assert around.node[P, slot] == found.end[P, k]
+            if walks.mask[P, k] and walks.end[P, k] in far:
+                assert around.node[P, slot] == walks.end[P, k]
             else:
                 assert slot == -1
 

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile_files import SHAPES, limited, many_tags_on_many_lines, needs_limits, packed_in_many_blocks
+from hostile_files import SHAPES, limit_resources, many_tags_on_many_lines, needs_limits, packed_in_many_blocks
 from mesh_files import msh, refusal, refused_text, write_sample
 
 from fluxforge.cli import main
 from fluxforge.errors import MeshReadError
-from fluxforge.mesh import dual, read, read_cell_data
-from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh import Mesh, dual, read, read_cell_data
 from fluxforge.mesh._read_parts import ALLOWANCE, RATIO
 
 MESSAGES = {
@@ -34,7 +33,7 @@ MESSAGES = {
 def test_a_small_file_that_asks_for_much_is_refused_at_once(shape: str, tmp_path: Path) -> None:
     path = SHAPES[shape](tmp_path)
     assert sum(item.stat().st_size for item in tmp_path.iterdir()) <= 8_100_000
-    with limited():
+    with limit_resources():
         message = refusal(path)
     assert MESSAGES[shape] in message
     assert "needs more memory" not in message
@@ -45,7 +44,7 @@ def test_an_array_in_very_many_packed_blocks_is_joined_once(tmp_path: Path) -> N
     """meshio copies all earlier blocks for each of them: 60,000 times up to 4 MB."""
     path = packed_in_many_blocks(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"PointData", b"CellData"))
-    with limited():
+    with limit_resources():
         assert len(read(path).cells) == 1
         assert read_cell_data(path) == {}  # the array has 480,000 numbers for one cell
 
@@ -76,7 +75,7 @@ def test_every_shape_ends_the_command_with_exit_code_2_and_one_line(
 
 def test_physical_names_that_do_not_fit_their_count(tmp_path: Path) -> None:
     text = msh([(0, 0), (1, 0), (0, 1)], [(2, (0, 1, 2))], names=["inlet", "wall"])
-    assert len(read(_written(tmp_path, text)).cells) == 1
+    assert len(read(_write_text(tmp_path, text)).cells) == 1
     assert "announces 3 names and lists 2" in refused_text(tmp_path, text.replace("Names\n2", "Names\n3"))
     long = text.replace('1 1 "inlet"', f'1 {"1" * 5000} "inlet"')
     assert "announces 2 names and lists 1" in refused_text(tmp_path, long)
@@ -99,7 +98,7 @@ def test_tags_of_the_dual_graph_are_those_of_a_loop_over_tags(tmp_path: Path) ->
     assert graph.tags == ("b", "a", "boundary")
 
 
-def _written(folder: Path, text: str) -> Path:
+def _write_text(folder: Path, text: str) -> Path:
     path = folder / "a.msh"
     path.write_text(text)
     return path

@@ -13,7 +13,7 @@ from tetrahedra import six_tetrahedra
 def test_behind_and_ahead_are_the_cells_in_a_row() -> None:
     n = 4
     graph = dual(squares(n), Neumann())
-    found = lines(graph)
+    through = lines(graph)
     place = {tuple(np.round(x * n - 0.5).astype(int)): cell for cell, x in enumerate(graph.x)}
     for P in range(graph.cells):
         i, j = np.round(graph.x[P] * n - 0.5).astype(int)
@@ -22,33 +22,33 @@ def test_behind_and_ahead_are_the_cells_in_a_row() -> None:
             before, after = (i - step[0], j - step[1]), (i + 2 * step[0], j + 2 * step[1])
             N = graph.slot_node[P, k]
             if before in place:
-                assert found.behind[P, k] == place[before]
+                assert through.behind[P, k] == place[before]
             else:
-                ghost = found.behind[P, k] - graph.cells
+                ghost = through.behind[P, k] - graph.cells
                 assert graph.owner[graph.interior + ghost] == P
                 assert graph.n[graph.interior + ghost] @ step == pytest.approx(-1.0)
             if graph.cells <= N:
-                assert found.ahead[P, k] == N
+                assert through.ahead[P, k] == N
             elif after in place:
-                assert found.ahead[P, k] == place[after]
+                assert through.ahead[P, k] == place[after]
             else:
-                ghost = found.ahead[P, k] - graph.cells
+                ghost = through.ahead[P, k] - graph.cells
                 assert graph.owner[graph.interior + ghost] == N
 
 
 @pytest.mark.parametrize("make", [lambda: squares(4), lambda: warped_quads(4)])
 def test_lines_do_not_depend_on_the_order_of_cells_the_sides_of_faces_or_a_rotation(make: object) -> None:
     graph = dual(make())  # type: ignore[operator]
-    found = lines(graph)
+    original = lines(graph)
     for other in (the_other_way_round(graph), turned(graph, orthogonal(2, 5))):
-        np.testing.assert_array_equal(lines(other).behind, found.behind)
-        np.testing.assert_array_equal(lines(other).ahead, found.ahead)
+        np.testing.assert_array_equal(lines(other).behind, original.behind)
+        np.testing.assert_array_equal(lines(other).ahead, original.ahead)
     order = np.random.default_rng(0).permutation(graph.cells)
     place = np.arange(graph.cells + graph.ghosts)
     place[order] = np.arange(graph.cells)
     moved = lines(renumbered(graph, order))
-    np.testing.assert_array_equal(moved.behind, place[found.behind[order][:, ::-1]])
-    np.testing.assert_array_equal(moved.ahead, place[found.ahead[order][:, ::-1]])
+    np.testing.assert_array_equal(moved.behind, place[original.behind[order][:, ::-1]])
+    np.testing.assert_array_equal(moved.ahead, place[original.ahead[order][:, ::-1]])
 
 
 @pytest.mark.parametrize("make", [lambda: dual(right_triangles(2)), lambda: dual(mixed(3)), six_tetrahedra])

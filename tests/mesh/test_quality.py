@@ -116,9 +116,9 @@ def test_quality_does_not_depend_on_whether_triangles_are_stored_among_quadrilat
 
 def test_the_diameter_is_the_largest_distance_between_two_corners() -> None:
     for mesh in SIDED.values():
-        for k, found in enumerate(cell_diameters(mesh)):
+        for k, diameter in enumerate(cell_diameters(mesh)):
             corners = mesh.points[[c for c in mesh.cells[k] if c >= 0]]
-            assert found == pytest.approx(max(math.dist(a, b) for a in corners for b in corners), rel=1e-15)
+            assert diameter == pytest.approx(max(math.dist(a, b) for a in corners for b in corners), rel=1e-15)
 
 
 @few(20)
@@ -142,27 +142,36 @@ def test_components_counts_what_no_face_connects(name: str, parts: int) -> None:
 
 
 def test_info_of_squares() -> None:
-    found = info(squares(4))
-    assert (found.cells, found.triangles, found.quadrilaterals, found.points) == (16, 0, 16, 25)
-    assert (found.faces, found.boundary_faces, found.components) == (40, 16, 1)
-    assert found.boundary_tags == {"left": 4, "right": 4, "bottom": 4, "top": 4}
-    assert found.area == pytest.approx(1.0, rel=1e-14)
-    assert found.h == pytest.approx(np.sqrt(2) / 4, rel=1e-14)
-    assert found.dt_fourier == pytest.approx(1 / 96, rel=1e-13)
-    assert (found.quality_min, found.quality_mean) == pytest.approx((1.0, 1.0), rel=1e-14)
-    assert (found.nonorthogonality_mean_deg, found.nonorthogonality_max_deg) == pytest.approx((0.0, 0.0), abs=1e-11)
+    description = info(squares(4))
+    assert (description.cells, description.triangles, description.quadrilaterals, description.points) == (16, 0, 16, 25)
+    assert (description.faces, description.boundary_faces, description.components) == (40, 16, 1)
+    assert description.boundary_tags == {"left": 4, "right": 4, "bottom": 4, "top": 4}
+    assert description.area == pytest.approx(1.0, rel=1e-14)
+    assert description.h == pytest.approx(np.sqrt(2) / 4, rel=1e-14)
+    assert description.dt_fourier == pytest.approx(1 / 96, rel=1e-13)
+    assert (description.quality_min, description.quality_mean) == pytest.approx((1.0, 1.0), rel=1e-14)
+    assert (description.nonorthogonality_mean_deg, description.nonorthogonality_max_deg) == pytest.approx(
+        (0.0, 0.0), abs=1e-11
+    )
 
 
 def test_info_of_a_mixed_mesh_is_that_of_its_parts() -> None:
     mesh = MESHES["mixed"]
-    found = info(dataclasses.replace(mesh, notes=("one note",)))
-    assert (found.triangles, found.quadrilaterals) == ((mesh.cells[:, 3] < 0).sum(), (mesh.cells[:, 3] >= 0).sum())
-    assert 0 < found.cell_area_min < found.cell_area_max
-    assert found.area == pytest.approx(1.0, rel=1e-14)
-    assert found.notes == ("one note",)
-    assert found.nonorthogonality_max_deg > found.nonorthogonality_mean_deg > 0
+    description = info(dataclasses.replace(mesh, notes=("one note",)))
+    assert (description.triangles, description.quadrilaterals) == (
+        (mesh.cells[:, 3] < 0).sum(),
+        (mesh.cells[:, 3] >= 0).sum(),
+    )
+    assert 0 < description.cell_area_min < description.cell_area_max
+    assert description.area == pytest.approx(1.0, rel=1e-14)
+    assert description.notes == ("one note",)
+    assert description.nonorthogonality_max_deg > description.nonorthogonality_mean_deg > 0
 
 
 def test_info_of_one_cell_has_no_angles() -> None:
-    found = info(squares(1))
-    assert (found.nonorthogonality_mean_deg, found.nonorthogonality_max_deg, found.boundary_faces) == (0.0, 0.0, 4)
+    description = info(squares(1))
+    assert (
+        description.nonorthogonality_mean_deg,
+        description.nonorthogonality_max_deg,
+        description.boundary_faces,
+    ) == (0.0, 0.0, 4)

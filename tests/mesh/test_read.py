@@ -1,4 +1,4 @@
-"""Good files: every format says the same; what is mended or remarkable is noted."""
+"""Valid files: every format gives the same mesh; repairs and remarks are noted."""
 
 import importlib
 from collections.abc import Iterator
@@ -25,10 +25,9 @@ from mesh_files import (
 )
 
 from fluxforge.errors import MeshError
+from fluxforge.mesh import Mesh, read
 from fluxforge.mesh._cells import cell_centroids
 from fluxforge.mesh._from_arrays import build_mesh
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
 
 
 def edges(mesh: Mesh, tag: str) -> set[frozenset[tuple[float, float]]]:
@@ -80,7 +79,7 @@ def test_tags_without_a_name_are_numbered_and_untagged_lines_are_not_tags(tmp_pa
     elements = [(LINE, (0, 1)), (LINE, (1, 2)), (LINE, (2, 3)), *HALVES]
     (tmp_path / "a.msh").write_text(msh(SQUARE, elements, names=["floor"], tags=[1, 7, 0, 0, 0]))
     mesh = read(tmp_path / "a.msh")
-    assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"floor": [[0, 1]], "tag-7": [[1, 2]]}
+    assert {tag: pairs.tolist() for tag, pairs in mesh.boundary.items()} == {"floor": [[0, 1]], "tag-7": [[1, 2]]}
     assert mesh.notes == ()
 
 
@@ -101,7 +100,7 @@ def test_an_edge_in_two_tags_keeps_the_first(tmp_path: Path) -> None:
     elements = [(LINE, (0, 1)), (LINE, (1, 0)), (LINE, (1, 2)), *HALVES]
     (tmp_path / "a.msh").write_text(msh(SQUARE, elements, names=["a", "b"], tags=[1, 2, 2, 0, 0]))
     mesh = read(tmp_path / "a.msh")
-    assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"a": [[0, 1]], "b": [[1, 2]]}
+    assert {tag: pairs.tolist() for tag, pairs in mesh.boundary.items()} == {"a": [[0, 1]], "b": [[1, 2]]}
     assert any("'b'" in note and "earlier" in note for note in mesh.notes)
 
 
@@ -112,7 +111,7 @@ def test_line_tags_in_cell_data_are_read(extension: str, tmp_path: Path) -> None
     tagged = meshio.Mesh(points, blocks, cell_data={"gmsh:physical": [np.array([4, 5]), np.array([9, 7])]})
     tagged.write(tmp_path / f"a.{extension}")
     mesh = read(tmp_path / f"a.{extension}")
-    assert {tag: found.tolist() for tag, found in mesh.boundary.items()} == {"tag-4": [[0, 1]], "tag-5": [[1, 2]]}
+    assert {tag: pairs.tolist() for tag, pairs in mesh.boundary.items()} == {"tag-4": [[0, 1]], "tag-5": [[1, 2]]}
     assert {name: cells.tolist() for name, cells in mesh.regions.items()} == {"tag-7": [1], "tag-9": [0]}
 
 

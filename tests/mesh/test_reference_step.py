@@ -112,11 +112,11 @@ def test_an_isotropic_tensor_is_a_diffusivity() -> None:
 
 def test_a_parameter_per_cell_may_be_multiplied_by_one_per_face() -> None:
     graph = dual(jittered(4, 0.2, 1))
-    found = reference_step(PRODUCT, graph, {"k": "1 + x", "m": 2.0})
-    assert found == pytest.approx(reference_step(PRODUCT, graph, {"k": "2 + 2*x", "m": 1.0}), rel=1e-13)
+    step = reference_step(PRODUCT, graph, {"k": "1 + x", "m": 2.0})
+    assert step == pytest.approx(reference_step(PRODUCT, graph, {"k": "2 + 2*x", "m": 1.0}), rel=1e-13)
     field = 1 + graph.x[:, 0]
     layers = from_document({"name": "layers", "diffusion": "k", "parameters": {"k": {"where": "cell"}}})
-    assert found == pytest.approx(reference_step(layers, graph, {"k": 2 * field}), rel=1e-13)
+    assert step == pytest.approx(reference_step(layers, graph, {"k": 2 * field}), rel=1e-13)
 
 
 @pytest.mark.parametrize(

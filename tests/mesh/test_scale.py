@@ -1,4 +1,4 @@
-"""Meshes in units of their mean cell: the same graph, the same heat equation in another clock."""
+"""Meshes in units of their mean cell: the same graph, and the same heat equation in another unit of time."""
 
 from dataclasses import fields
 

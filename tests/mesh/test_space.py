@@ -1,4 +1,4 @@
-"""Nothing asks for the plane: a graph in space steps, is judged and is exported."""
+"""Graphs in space: steppers, certificates and emitted code take them as they take graphs of the plane."""
 
 import math
 import shutil
@@ -88,15 +88,15 @@ def test_units_of_the_mean_volume_are_cubes() -> None:
 def test_questions_of_a_certificate_are_answered_on_it(name: str) -> None:
     graph, scheme = six_tetrahedra(), find(name)
     assert measure_linearity(scheme, graph).linear
-    found = measure_stability(scheme, graph)
+    stability = measure_stability(scheme, graph)
     limit = step_limit(scheme, graph)
     assert limit is not None
-    assert found.dt_max == limit.dt
+    assert stability.dt_max == limit.dt
     if not math.isinf(limit.dt):
         rates = np.linalg.eigvals(generator(scheme, graph).M.toarray())
         assert limit.dt == pytest.approx(scheme.claims.stable_to / np.abs(rates).max(), rel=1e-9)
-        assert found.stable_below
-        assert found.diverges_above
+        assert stability.stable_below
+        assert stability.diverges_above
     assert measure_maximum_principle(find("euler"), graph).over_fourier == pytest.approx(1.0, rel=1e-6)
 
 
@@ -150,12 +150,12 @@ def test_rings_measure_all_three_coordinates(target: str, tmp_path: Path) -> Non
     wanted = np.asarray(stepper(scheme, graph, 0.1)(T))
     assert np.abs(wanted - T).max() > 1e-2
     if target == "c":
-        found = _run_c(scheme, graph, tmp_path, "0.1, 1.0")
+        after = _run_c(scheme, graph, tmp_path, "0.1, 1.0")
     else:
         space: dict = {"__name__": "emitted"}
         exec(compile(emit(scheme, target), "<emitted>", "exec"), space)
-        found = np.asarray(space["step"](T, S, space["Mesh"](**c_tables(graph)), 0.1, 1.0))
-    assert np.abs(found - wanted).max() < 1e-14
+        after = np.asarray(space["step"](T, S, space["Mesh"](**c_tables(graph)), 0.1, 1.0))
+    assert np.abs(after - wanted).max() < 1e-14
 
 
 def _along_z(graph) -> np.ndarray:

@@ -83,9 +83,9 @@ def test_every_layout_holds_the_same_mesh(place: str, packer: str | None, tmp_pa
     for header, order in itertools.product(("UInt32", "UInt64"), ("LittleEndian", "BigEndian")):
         path.write_bytes(Layout(place, packer, header, order).text())
         assert same(read(path), expected)
-        found = read_cell_data(path)
-        assert list(found) == ["T"]  # a pair of numbers is no scalar
-        assert np.array_equal(found["T"], np.arange(5.0) / 2)
+        fields = read_cell_data(path)
+        assert list(fields) == ["T"]  # a pair of numbers is no scalar
+        assert np.array_equal(fields["T"], np.arange(5.0) / 2)
 
 
 @pytest.mark.parametrize("place", ["inline", "base64"])

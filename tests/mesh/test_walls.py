@@ -18,8 +18,8 @@ TORUS = {"left": ff.Periodic("right"), "bottom": ff.Periodic("top")}
 
 def steady(scheme: str, graph: DualGraph, **parameters: float) -> np.ndarray:
     """The field at which nothing changes."""
-    found = generator(find(scheme), graph, parameters=parameters)
-    return np.asarray(spsolve(found.M.tocsc(), -found.b))
+    system = generator(find(scheme), graph, parameters=parameters)
+    return np.asarray(spsolve(system.M.tocsc(), -system.b))
 
 
 def test_a_straight_profile_between_a_value_and_a_robin_wall_is_exact() -> None:
@@ -49,11 +49,11 @@ def test_a_robin_wall_is_second_order_on_squares() -> None:
 def test_a_robin_wall_is_insulated_without_transfer_and_held_with_much() -> None:
     walls = {"left": 1.0, "right": ff.Neumann(), "bottom": ff.Neumann(), "top": ff.Neumann()}
     for wall, h in ((ff.Neumann(), 0.0), (ff.Dirichlet(0.2), 1e13)):
-        wanted, found = (
+        wanted, field = (
             steady("euler", dual(squares(5), walls | {"right": each})) for each in (wall, ff.Robin(h, 0.2))
         )
         # 1e13 is 1e12 times K/δ, and the condition of the system is about 100.
-        assert np.abs(found - wanted).max() < 1e-10
+        assert np.abs(field - wanted).max() < 1e-10
 
 
 def test_a_robin_wall_takes_the_conductivity_of_its_cell() -> None:

@@ -10,10 +10,8 @@ import pytest
 from mesh_files import SQUARE, gmsh_session, same, sample_mesh, shapes
 
 from fluxforge.errors import InputError
+from fluxforge.mesh import Mesh, read, write
 from fluxforge.mesh._from_arrays import build_mesh
-from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read import read
-from fluxforge.mesh._write import write
 
 
 @pytest.fixture
@@ -65,7 +63,7 @@ def test_other_formats_keep_every_digit_in_one_file(
     back = read(path)
     assert np.array_equal(back.points, mesh.points)
     assert shapes(back) == shapes(mesh)
-    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert capsys.readouterr() == ("", "")
 
 
@@ -81,13 +79,13 @@ def test_cell_data_follow_their_cells(extension: str, tmp_path: Path) -> None:
     centre = np.array([mesh.points[cell[cell >= 0]].mean(axis=0) for cell in mesh.cells])
     fields = {"x": centre[:, 0], "centre": centre, "number": np.arange(5), "left": centre[:, 0] < 1}
     write(mesh, tmp_path / f"a.{extension}", cell_data=fields)
-    found = getattr(meshio, extension).read(tmp_path / f"a.{extension}")
-    for k, block in enumerate(found.cells):
-        x = found.points[block.data].mean(axis=1)
-        assert np.allclose(found.cell_data["centre"][k], x, atol=1e-15)
-        assert np.array_equal(found.cell_data["x"][k].ravel(), found.cell_data["centre"][k][:, 0])
-        assert np.array_equal(found.cell_data["left"][k].ravel(), x[:, 0] < 1)
-    assert sorted(np.concatenate([d.ravel() for d in found.cell_data["number"]])) == [0, 1, 2, 3, 4]
+    written = getattr(meshio, extension).read(tmp_path / f"a.{extension}")
+    for k, block in enumerate(written.cells):
+        x = written.points[block.data].mean(axis=1)
+        assert np.allclose(written.cell_data["centre"][k], x, atol=1e-15)
+        assert np.array_equal(written.cell_data["x"][k].ravel(), written.cell_data["centre"][k][:, 0])
+        assert np.array_equal(written.cell_data["left"][k].ravel(), x[:, 0] < 1)
+    assert sorted(np.concatenate([d.ravel() for d in written.cell_data["number"]])) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

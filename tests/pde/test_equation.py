@@ -59,9 +59,9 @@ def test_every_term_of_the_strong_form_has_its_sign() -> None:
     parameters = {"a": {"rank": "vector"}, "D": {}, "r": {}, "c": {}}
     equation = from_document(BURGERS | {"reaction": "r*u", "capacity": "c", "parameters": parameters})
     u = x**2 * y + t
-    found = equation.strong(u, 2, {"c": 3 + x, "a": (y, x)})
+    source = equation.strong(u, 2, {"c": 3 + x, "a": (y, x)})
     wanted = (3 + x) + sp.diff(y * u**2 / 2, x) + sp.diff(x * u**2 / 2, y) - formula("D") * 2 * y - formula("r") * u
-    assert sp.expand(found - wanted) == 0
+    assert sp.expand(source - wanted) == 0
 
 
 def test_a_tensor_that_varies_is_differentiated() -> None:
@@ -69,8 +69,8 @@ def test_a_tensor_that_varies_is_differentiated() -> None:
     u = x * y
     assert tensor.strong(u, 2) == -2 * symbol("K_xy")
     flow = (x * y + y * x, y * y + x)
-    found = tensor.strong(u, 2, {"K": ((x, y), (y, sp.Integer(1)))})
-    assert sp.expand(found + sp.diff(flow[0], x) + sp.diff(flow[1], y)) == 0
+    source = tensor.strong(u, 2, {"K": ((x, y), (y, sp.Integer(1)))})
+    assert sp.expand(source + sp.diff(flow[0], x) + sp.diff(flow[1], y)) == 0
     assert tensor.flux(P, N) == -symbol("K_nn") * (N - P) / symbol("delta")
 
 

@@ -21,7 +21,7 @@ POROUS = {"name": "porous", "diffusion": "2*q*u", "parameters": {"q": {}}}
 BOUNDED = {"name": "bounded", "diffusion": "q/sqrt(1 - u)", "parameters": {"q": {}}}
 
 
-def given(document: dict, flux: str) -> Equation:
+def equation_with_flux(document: dict, flux: str) -> Equation:
     return from_document(document | {"two_point": flux}, "my.toml")
 
 
@@ -42,7 +42,7 @@ def given(document: dict, flux: str) -> Equation:
     ],
 )
 def test_fluxes_of_the_equation_are_taken(document: dict, flux: str) -> None:
-    assert given(document, flux).two_point is not None
+    assert equation_with_flux(document, flux).two_point is not None
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_fluxes_of_the_equation_are_taken(document: dict, flux: str) -> None:
 )
 def test_fluxes_of_something_else_are_refused(document: dict, flux: str, words: str) -> None:
     with pytest.raises(EquationError, match=r"^my\.toml: equation .*'two_point'") as refused:
-        given(document, flux)
+        equation_with_flux(document, flux)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_a_flux_that_is_not_linear_makes_the_equation_not_linear() -> None:
-    assert given(DIFFUSION, "D*(u_P - u_N)/delta").linear
-    assert given(CARRIED, "D*(u_P - u_N)/delta + max(a_n, 0)*u_P + min(a_n, 0)*u_N").linear
-    assert not given(DIFFUSION, "D*(u_P - u_N)/delta*(1 + (u_P - u_N)**2)").linear
+    assert equation_with_flux(DIFFUSION, "D*(u_P - u_N)/delta").linear
+    assert equation_with_flux(CARRIED, "D*(u_P - u_N)/delta + max(a_n, 0)*u_P + min(a_n, 0)*u_N").linear
+    assert not equation_with_flux(DIFFUSION, "D*(u_P - u_N)/delta*(1 + (u_P - u_N)**2)").linear

@@ -1,4 +1,4 @@
-"""Every operator of the grammar, and the function of (T_N, T_P) it should be, written out by hand."""
+"""Every operator of the grammar, and its function of (T_N, T_P) written out by hand."""
 
 import functools
 from collections.abc import Callable

@@ -47,8 +47,8 @@ class CLibrary:
         source, library = folder / "schemes.c", folder / "schemes.so"
         source.write_text("\n".join(emit(scheme, "c") for scheme in schemes), encoding="utf-8")
         command = [shutil.which("cc"), *STRICT, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stderr
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
         self._library = ctypes.CDLL(str(library))
 
     def step(
@@ -79,10 +79,10 @@ class CLibrary:
         return status, out
 
 
-def relative(found: np.ndarray, wanted: np.ndarray) -> float:
-    return float(np.abs(np.asarray(found) - np.asarray(wanted)).max() / np.abs(np.asarray(wanted)).max())
+def relative(values: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.abs(np.asarray(values) - np.asarray(wanted)).max() / np.abs(np.asarray(wanted)).max())
 
 
-def same_with_nan(found: np.ndarray, wanted: np.ndarray) -> bool:
+def same_with_nan(values: np.ndarray, wanted: np.ndarray) -> bool:
     size = np.nanmax(np.abs(wanted))
-    return bool(np.isclose(np.asarray(found), wanted, rtol=1e-13, atol=1e-14 * size, equal_nan=True).all())
+    return bool(np.isclose(np.asarray(values), wanted, rtol=1e-13, atol=1e-14 * size, equal_nan=True).all())

@@ -1,4 +1,4 @@
-"""Schemes that exist to be emitted: each puts something in front of the printers that no built-in scheme has."""
+"""Schemes for tests of emitted code: each contains something that no built-in scheme has."""
 
 import sympy as sp
 
@@ -7,19 +7,19 @@ from fluxforge.scheme import Claims, Ghost, Hop, Scheme, SchemeBuilder
 NEW = "T + dt*z/V"
 
 
-def made(name: str, builder: SchemeBuilder, theta: sp.Expr = sp.S.Zero) -> Scheme:
+def build_scheme(name: str, builder: SchemeBuilder, theta: sp.Expr = sp.S.Zero) -> Scheme:
     return builder.build(name, summary="for the tests", claims=Claims(), theta=theta)
 
 
 def edge(name: str, message: str, new: str = NEW, theta: sp.Expr = sp.S.Zero) -> Scheme:
-    return made(name, SchemeBuilder().stage({"z": message}, {"T_new": new}), theta)
+    return build_scheme(name, SchemeBuilder().stage({"z": message}, {"T_new": new}), theta)
 
 
 _OUTPUTS = {"a": "T + dt*S", "b": (Ghost.OWNER, "T*S"), "c": (Ghost.ZERO, "S - T")}
 
 NONLINEAR = edge("nonlinear", "alpha*(1 + T_P**2)*A/delta*(T_N - T_P)")
 
-GEOMETRIC = made(
+GEOMETRIC = build_scheme(
     "geometric",
     SchemeBuilder()
     .stage(
@@ -29,7 +29,7 @@ GEOMETRIC = made(
     .stage({"z": "(total_P + total_N)*(T_N - T_P) + skew_N - held_N*T_P"}, {"T_new": "T + dt*(z + S)*total"}),
 )
 
-RING = made(
+RING = build_scheme(
     "ring-averages",
     SchemeBuilder()
     .stage({}, _OUTPUTS)
@@ -47,7 +47,7 @@ RING = made(
     ),
 )
 
-PATHS = made(
+PATHS = build_scheme(
     "all-of-a-path",
     SchemeBuilder()
     .stage({"e": "T_N*S_P"}, _OUTPUTS)
@@ -64,7 +64,7 @@ PATHS = made(
     .stage({"v": (Hop.PATH, "d_Q - d_N"), "t": (Hop.RING, "d_Q*d_N")}, {"T_new": "T + dt*(v + t)"}),
 )
 
-INVARIANT = made(
+INVARIANT = build_scheme(
     "products-with-n",
     SchemeBuilder().stage(
         {
@@ -75,7 +75,7 @@ INVARIANT = made(
     ),
 )
 
-CONSTANTS = made(
+CONSTANTS = build_scheme(
     "constants",
     SchemeBuilder()
     .stage(
@@ -85,7 +85,9 @@ CONSTANTS = made(
     .stage({"z": "flat_N*T_N - half_N*half_P"}, {"T_new": "T + dt*z"}),
 )
 
-COUNTS = made("counts", SchemeBuilder().stage({"count": "1", "far": (Hop.PATH, "2")}, {"T_new": "count + far/8"}))
+COUNTS = build_scheme(
+    "counts", SchemeBuilder().stage({"count": "1", "far": (Hop.PATH, "2")}, {"T_new": "count + far/8"})
+)
 
 _WORDS = (
     *("lambda", "in", "np", "jnp", "mesh", "k", "l", "exists", "ring", "step", "e", "double", "first", "path", "count"),
@@ -99,7 +101,7 @@ def _named(name: str, words: tuple[str, ...]) -> Scheme:
     )
     builder.stage({}, {word: f"2*{word}0" for word in words})
     message = "+".join(f"{word}_N*{word}_P" for word in words)
-    return made(name, builder.stage({"z": message, "y": (Hop.RING, f"{words[0]}_N")}, {"T_new": "z + y"}))
+    return build_scheme(name, builder.stage({"z": message, "y": (Hop.RING, f"{words[0]}_N")}, {"T_new": "z + y"}))
 
 
 AWKWARD = _named("awkward-names", _WORDS)
@@ -108,7 +110,7 @@ PLAIN = _named("plain-names", tuple(f"w{n}x" for n in range(len(_WORDS))))
 HALF = sp.Rational(1, 2)
 BACKWARD = edge("backward-euler", "alpha*A/delta*(T_N - T_P)", "T + dt*z/V + dt*S", sp.Integer(1))
 DAMPED = edge("damped", "alpha*A/delta*(T_N - 2*T_P)", "0.9*T + dt*z/V + dt*S", sp.Float(0.7))
-WEIGHTED = made(
+WEIGHTED = build_scheme(
     "weighted-implicit",
     SchemeBuilder()
     .stage({"w": "A/delta"}, {"total": (Ghost.OWNER, "w")})
@@ -127,12 +129,12 @@ def _implicit(name: str, message: str, new: str) -> Scheme:
 _FLUX = "alpha*A/delta*(T_N - T_P)"
 REFUSED = {
     "not linear in T": _implicit("curved", f"T_P*{_FLUX}", NEW),
-    "T passes through several stages": made(
+    "T passes through several stages": build_scheme(
         "staged",
         SchemeBuilder().stage({"z": _FLUX}, {"half": NEW}).stage({"y": "half_N*A"}, {"T_new": "T + dt*y"}),
         HALF,
     ),
-    "reaches beyond the nearest neighbours": made(
+    "reaches beyond the nearest neighbours": build_scheme(
         "far", SchemeBuilder().stage({"z": (Hop.PATH, "T_Q - T_N")}, {"T_new": NEW}), HALF
     ),
     "a term without T and S": _implicit("shifted", _FLUX, f"{NEW} + dt"),

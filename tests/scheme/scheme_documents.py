@@ -1,4 +1,4 @@
-"""Documents to spoil, and the one line that should refuse them."""
+"""Documents for tests to modify, and the one line with which each should be refused."""
 
 import copy
 import json

@@ -40,10 +40,10 @@ def test_every_built_in_scheme_is_known_here() -> None:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_factor_is_exactly_that_of_the_textbook(name: str) -> None:
-    found = amplification(BUILT_IN[name])
-    assert found is not None
-    assert sp.cancel(found - KNOWN[name]) == 0
-    assert not found.has(sp.Float)
+    factor = amplification(BUILT_IN[name])
+    assert factor is not None
+    assert sp.cancel(factor - KNOWN[name]) == 0
+    assert not factor.has(sp.Float)
 
 
 @pytest.mark.parametrize("s", [2, 3, 4, 7])
@@ -91,7 +91,7 @@ def test_a_step_is_the_factor_of_the_generator(scheme: Scheme, graph: DualGraph)
     assert np.abs(M - wanted).max() <= 1e-11 * np.abs(wanted).max()
 
 
-def built(message: str, output: str, theta: sp.Expr = sp.S.Zero) -> Scheme:
+def build_scheme(message: str, output: str, theta: sp.Expr = sp.S.Zero) -> Scheme:
     builder = SchemeBuilder().stage({"z": message, "w": "alpha*A/delta"}, {"T_new": output})
     return builder.build("mine", summary="", claims=Claims(), theta=theta)
 
@@ -102,11 +102,11 @@ FLUX = "alpha*A/delta*(T_N - T_P)"
 @pytest.mark.parametrize(
     ("scheme", "factor"),
     [
-        (built(FLUX, "T + dt/V*z", sp.Integer(1)), 1 / (1 - z)),
-        (built(FLUX, "T + dt/V*z", sp.Rational(1, 3)), (1 + 2 * z / 3) / (1 - z / 3)),
-        (built(FLUX, "T - dt/V*z"), 1 - z),
-        (built(FLUX, "T + 3*dt/V*z"), 1 + z),
-        (built(FLUX, "T + dt/V*z/(1 + dt*w/V)"), 1 / (1 - z)),
+        (build_scheme(FLUX, "T + dt/V*z", sp.Integer(1)), 1 / (1 - z)),
+        (build_scheme(FLUX, "T + dt/V*z", sp.Rational(1, 3)), (1 + 2 * z / 3) / (1 - z / 3)),
+        (build_scheme(FLUX, "T - dt/V*z"), 1 - z),
+        (build_scheme(FLUX, "T + 3*dt/V*z"), 1 + z),
+        (build_scheme(FLUX, "T + dt/V*z/(1 + dt*w/V)"), 1 / (1 - z)),
     ],
     ids=["backward euler", "theta third", "antidiffusion", "three times alpha", "rational in dt"],
 )
@@ -117,12 +117,12 @@ def test_the_factor_of_schemes_by_hand(scheme: Scheme, factor: sp.Expr) -> None:
 @pytest.mark.parametrize(
     "scheme",
     [
-        built("T_N*T_P", "T + dt*z"),
-        built("T_N**2 - T_P**2", "T + dt*z"),
-        built(FLUX, "T + 1"),
-        built(FLUX, "3"),
-        built(FLUX, "T"),
-        built(FLUX, "T + sqrt(dt)/V*z"),
+        build_scheme("T_N*T_P", "T + dt*z"),
+        build_scheme("T_N**2 - T_P**2", "T + dt*z"),
+        build_scheme(FLUX, "T + 1"),
+        build_scheme(FLUX, "3"),
+        build_scheme(FLUX, "T"),
+        build_scheme(FLUX, "T + sqrt(dt)/V*z"),
     ],
     ids=["product", "squares", "affine", "constant", "identity", "square root of dt"],
 )
@@ -145,4 +145,6 @@ def test_the_one_cell_sees_its_own_outputs_through_their_ghost_rules(ghost: str)
 
 
 def test_the_source_and_the_boundary_data_play_no_part() -> None:
-    assert amplification(built(FLUX, "T + dt/V*z + dt*S")) == amplification(built(FLUX, "T + dt/V*z + 7*dt*S"))
+    assert amplification(build_scheme(FLUX, "T + dt/V*z + dt*S")) == amplification(
+        build_scheme(FLUX, "T + dt/V*z + 7*dt*S")
+    )

@@ -63,23 +63,23 @@ def test_a_program_of_two_emitted_files_takes_our_step(
     graph = make()
     dt = 1e-3
     T, S = fields(graph)
-    found = _run(name, graph, tmp_path, dt)
+    rows = _run(name, graph, tmp_path, dt)
     wanted = np.asarray(stepper(name, graph, dt, diffusivity=0.7, source=S)(T))
-    assert relative(found[:, 0], wanted) < (1e-11 if name == "crank-nicolson" else 1e-13)
-    assert np.array_equal(found[:, 1:], graph.x)
+    assert relative(rows[:, 0], wanted) < (1e-11 if name == "crank-nicolson" else 1e-13)
+    assert np.array_equal(rows[:, 1:], graph.x)
 
 
 @pytest.mark.parametrize("make", [triangles, mixed])
 def test_the_tables_are_those_of_the_emitted_interface(make: Callable[[], DualGraph]) -> None:
     graph = make()
-    found, wanted, used = c_tables(graph), table(graph), graph.slot_mask
-    assert list(found) == list(wanted)
+    tables, wanted, used = c_tables(graph), table(graph), graph.slot_mask
+    assert list(tables) == list(wanted)
     for name, value in wanted.items():
         # What unused slots hold is nobody's business.
         seen = used if value.shape == used.shape else slice(None)
         # Products and sums of two terms, written in another order, of the size of δ.
         close = 4 * np.finfo(float).eps * graph.delta.max() if name in ("d_n", "d_t", "p_x", "p_y") else 0.0
-        assert np.allclose(found[name][seen], value[seen], rtol=0.0, atol=close), name
+        assert np.allclose(tables[name][seen], value[seen], rtol=0.0, atol=close), name
 
 
 def test_a_name_cannot_leave_its_comment() -> None:

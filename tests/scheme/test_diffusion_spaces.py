@@ -49,12 +49,12 @@ def test_emitted_code_and_both_steppers_take_one_step(name: str, equation: str, 
     assert relative(np.asarray(general(T)), wanted) < ROUNDED
     fields = resolve(scheme.equation, GRAPH, values)
     known = {**fields.constants, **fields.cells, **fields.slots, **fields.tangential, "dt": dt}
-    given = [known[each] for each in Arguments.of(scheme).names if each != "dt"]
-    status, found = CLibrary([scheme], tmp_path).step(scheme.name, T, S, c_tables(GRAPH), dt, given)
+    arguments = [known[each] for each in Arguments.of(scheme).names if each != "dt"]
+    status, after = CLibrary([scheme], tmp_path).step(scheme.name, T, S, c_tables(GRAPH), dt, arguments)
     assert status == 0
-    assert relative(found, wanted) < ROUNDED
+    assert relative(after, wanted) < ROUNDED
     space = python(emit(scheme, "numpy"))
-    assert relative(space["step"](T, S, arrays(space, c_tables(GRAPH)), dt, *given), wanted) < ROUNDED
+    assert relative(space["step"](T, S, arrays(space, c_tables(GRAPH)), dt, *arguments), wanted) < ROUNDED
     assert ("% K_{PN,n,x} = (K n)_x." in emit(scheme, "latex")) == (equation == "anisotropic")
 
 
@@ -65,10 +65,10 @@ def test_what_one_cell_gives_another_receives(equation: str) -> None:
     if equation == "advection-diffusion":
         return
     graph = dual(mixed(5, 0.2, 1), Neumann())
-    found = generator(find("corrected", equation), graph, parameters=VALUES[equation])
+    system = generator(find("corrected", equation), graph, parameters=VALUES[equation])
     weight = graph.V * (2 + graph.x[:, 1] if equation == "conduction" else 1.0)
     # Columns are sums of about ten exchanges.
-    assert np.abs(weight @ found.M).max() <= 1e-13 * np.abs(weight[:, None] * found.M.toarray()).max()
+    assert np.abs(weight @ system.M).max() <= 1e-13 * np.abs(weight[:, None] * system.M.toarray()).max()
 
 
 @pytest.mark.parametrize("make", [jittered, mixed, warped_quads])
@@ -80,10 +80,10 @@ def test_linear_fields_are_steady_with_a_tensor_on_every_mesh(make, walls: str) 
     q = float(np.array(K2)[0] @ gradient / K2[0][0])
     conditions = dict.fromkeys(("left", "top", "bottom"), exact) | {"right": Neumann(q)}
     graph = dual(make(6, 0.2, 3), exact if walls == "held" else conditions)
-    found = generator(find("corrected", "anisotropic"), graph, parameters={"K": K2})
-    rate = found.M @ (graph.x @ gradient) + found.b
+    system = generator(find("corrected", "anisotropic"), graph, parameters={"K": K2})
+    rate = system.M @ (graph.x @ gradient) + system.b
     # Against the largest rate that one face alone would cause.
-    assert np.abs(rate).max() <= 1e-12 * np.abs(found.M).max() * np.abs(graph.x @ gradient).max()
+    assert np.abs(rate).max() <= 1e-12 * np.abs(system.M).max() * np.abs(graph.x @ gradient).max()
 
 
 @pytest.mark.parametrize("equation", ["conduction", "anisotropic"])
@@ -91,14 +91,14 @@ def test_linear_fields_are_steady_in_space(equation: str) -> None:
     for axis, name in enumerate("xyz"):
         graph = six_tetrahedra(value=name)
         scheme = find("corrected-implicit", equation, dimension=3)
-        found = generator(scheme, graph, parameters={"K": K3} if equation == "anisotropic" else {"k": 2.0})
-        rate = found.M @ graph.x[:, axis] + found.b
-        assert np.abs(rate).max() <= 1e-12 * np.abs(found.M).max()
+        system = generator(scheme, graph, parameters={"K": K3} if equation == "anisotropic" else {"k": 2.0})
+        rate = system.M @ graph.x[:, axis] + system.b
+        assert np.abs(rate).max() <= 1e-12 * np.abs(system.M).max()
         plain = generator(find("euler", equation), graph, parameters={"K": K3} if equation == "anisotropic" else {})
         assert np.abs(plain.M @ graph.x[:, axis] + plain.b).max() > 0.01 * np.abs(plain.M).max()
 
 
-def layered(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[str, object]]:
+def layered_problem(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[str, object]]:
     """Jittered triangles with a line of faces at x = ½, where k jumps; T is linear on either side, along y too."""
     mesh = jittered(n, 0.2, 1)
     straight = jittered(n, 0.0, 1)
@@ -115,10 +115,10 @@ def layered(n: int, k1: float, k2: float) -> tuple[DualGraph, np.ndarray, dict[s
 
 @pytest.mark.parametrize("k2", [1.0, 100.0, 1e-3])
 def test_fields_that_are_linear_on_either_side_of_a_jump_are_steady(k2: float) -> None:
-    graph, exact, values = layered(8, 1.0, k2)
-    found = generator(find("corrected", "conduction"), graph, parameters=values)
-    rate = found.M @ exact + found.b
-    assert np.abs(rate).max() <= 1e-12 * np.abs(found.M).max() * np.abs(exact).max()
+    graph, exact, values = layered_problem(8, 1.0, k2)
+    system = generator(find("corrected", "conduction"), graph, parameters=values)
+    rate = system.M @ exact + system.b
+    assert np.abs(rate).max() <= 1e-12 * np.abs(system.M).max() * np.abs(exact).max()
     # The two-point flux sees no derivative along the faces.
     plain = generator(find("harmonic", "conduction"), graph, parameters=values)
     assert np.abs(plain.M @ exact + plain.b).max() > 1e-3 * np.abs(plain.M).max()
@@ -128,9 +128,9 @@ def test_equal_conductivities_give_the_flux_of_heat() -> None:
     graph = dual(mixed(5, 0.2, 1), WALLS)
     heat = generator(find("corrected"), graph, parameters={"alpha": 3.0})
     for equation, values in (("conduction", {"k": 3.0}), ("anisotropic", {"K": ((3.0, 0.0), (0.0, 3.0))})):
-        found = generator(find("corrected", equation), graph, parameters=values)
-        assert np.abs(found.M - heat.M).max() <= 1e-13 * np.abs(heat.M).max()
-        assert np.abs(found.b - heat.b).max() <= 1e-13 * np.abs(heat.b).max()
+        system = generator(find("corrected", equation), graph, parameters=values)
+        assert np.abs(system.M - heat.M).max() <= 1e-13 * np.abs(heat.M).max()
+        assert np.abs(system.b - heat.b).max() <= 1e-13 * np.abs(heat.b).max()
 
 
 def test_a_conductivity_that_depends_on_the_unknown_is_taken_at_both_ends() -> None:

@@ -1,4 +1,4 @@
-"""scheme.json written by someone who means harm, or by nobody at all."""
+"""scheme.json with hostile or random content: each file is read, or refused in one line."""
 
 import copy
 import json

@@ -65,27 +65,27 @@ def emitted_step(
 @pytest.mark.parametrize("target", ["numpy", "jax"])
 @pytest.mark.parametrize(("scheme", "graph_name"), EXPLICIT_AND_GRAPH, ids=str)
 def test_emitted_python_takes_the_step_of_both_our_steppers(scheme, target, graph_name):
-    found = emitted_step(scheme, target, graph_name, compiled=target == "jax")
-    assert found.dtype == np.float64
+    after = emitted_step(scheme, target, graph_name, compiled=target == "jax")
+    assert after.dtype == np.float64
     for direct in (False, True):
-        assert relative(found, reference(scheme, graph_name, direct)) < 1e-13
+        assert relative(after, reference(scheme, graph_name, direct)) < 1e-13
 
 
 @NEEDS_CC
 @pytest.mark.parametrize(("scheme", "graph_name"), EXPLICIT_AND_GRAPH, ids=str)
 def test_emitted_c_takes_the_step_of_both_our_steppers(scheme, graph_name, library):
     graph = GRAPHS[graph_name]()
-    status, found = library.step(scheme.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
+    status, after = library.step(scheme.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
     assert status == 0
     for direct in (False, True):
-        assert relative(found, reference(scheme, graph_name, direct)) < 1e-13
+        assert relative(after, reference(scheme, graph_name, direct)) < 1e-13
 
 
 @pytest.mark.parametrize("target", ["numpy", "jax"])
 @pytest.mark.parametrize("scheme", ALL_IMPLICIT, ids=str)
 def test_emitted_conjugate_gradients_solve_the_system_of_our_direct_solver(scheme, target):
-    found = emitted_step(scheme, target, "mixed", compiled=target == "jax")
-    assert relative(found, reference(scheme, "mixed", False)) < 1e-11
+    after = emitted_step(scheme, target, "mixed", compiled=target == "jax")
+    assert relative(after, reference(scheme, "mixed", False)) < 1e-11
 
 
 @NEEDS_CC
@@ -93,24 +93,24 @@ def test_emitted_conjugate_gradients_solve_the_system_of_our_direct_solver(schem
 @pytest.mark.parametrize("scheme", ALL_IMPLICIT, ids=str)
 def test_emitted_c_solves_the_system_of_our_direct_solver(scheme, graph_name, library):
     graph = GRAPHS[graph_name]()
-    status, found = library.step(scheme.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
+    status, after = library.step(scheme.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
     assert status == 0
-    assert relative(found, reference(scheme, graph_name, False)) < 1e-11
+    assert relative(after, reference(scheme, graph_name, False)) < 1e-11
 
 
 @pytest.mark.parametrize("target", ["numpy", "jax"])
 @pytest.mark.parametrize("scheme", SINGLE, ids=str)
 def test_single_precision_stays_single_and_close(scheme, target):
-    found = emitted_step(scheme, target, "mixed", dtype="float32", compiled=target == "jax")
-    assert found.dtype == np.float32
-    assert relative(found, reference(scheme, "mixed", False)) < 1e-4
+    after = emitted_step(scheme, target, "mixed", dtype="float32", compiled=target == "jax")
+    assert after.dtype == np.float32
+    assert relative(after, reference(scheme, "mixed", False)) < 1e-4
 
 
 @pytest.mark.parametrize("target", ["numpy", "jax"])
 @pytest.mark.parametrize("text", OPERATORS)
 def test_every_operator_has_its_value_in_python(text, target):
-    found = emitted_step(operator_schemes()[text], target, "mixed")
-    assert same_with_nan(found, operator_values(OPERATORS[text], GRAPHS["mixed"]()))
+    after = emitted_step(operator_schemes()[text], target, "mixed")
+    assert same_with_nan(after, operator_values(OPERATORS[text], GRAPHS["mixed"]()))
 
 
 @NEEDS_CC
@@ -118,8 +118,8 @@ def test_every_operator_has_its_value_in_python(text, target):
 def test_every_operator_has_its_value_in_c(text, library):
     graph = GRAPHS["mixed"]()
     name = operator_schemes()[text].name
-    _, found = library.step(name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
-    assert same_with_nan(found, operator_values(OPERATORS[text], GRAPHS["mixed"]()))
+    _, after = library.step(name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
+    assert same_with_nan(after, operator_values(OPERATORS[text], GRAPHS["mixed"]()))
 
 
 def test_c_numbers_are_doubles_and_never_divided_as_integers():
@@ -136,16 +136,16 @@ def test_what_the_header_calls_unread_may_be_none(field, target):
     graph = GRAPHS["triangles"]()
     mesh = arrays(space, _emit_meshes.table(graph))._replace(**{field: None})
     step = jax.jit(space["step"]) if target == "jax" else space["step"]
-    found = step(*_emit_meshes.fields(graph), mesh, DT, ALPHA)
-    assert relative(found, reference(BUILT_IN["euler"], "triangles", False)) < 1e-13
+    after = step(*_emit_meshes.fields(graph), mesh, DT, ALPHA)
+    assert relative(after, reference(BUILT_IN["euler"], "triangles", False)) < 1e-13
 
 
 @pytest.mark.parametrize("scheme", ALL_IMPLICIT, ids=str)
 def test_the_preconditioner_is_the_diagonal_of_the_scheme_s_matrix(scheme):
     space = python(emit(scheme, "numpy"))
     graph = GRAPHS["mixed"]()
-    found = space["_diagonal"](arrays(space, _emit_meshes.table(graph)), DT, ALPHA)
-    assert relative(found, operator(scheme, graph, dt=DT, parameters={"alpha": ALPHA}).M.diagonal()) < 1e-13
+    diagonal = space["_diagonal"](arrays(space, _emit_meshes.table(graph)), DT, ALPHA)
+    assert relative(diagonal, operator(scheme, graph, dt=DT, parameters={"alpha": ALPHA}).M.diagonal()) < 1e-13
 
 
 def test_the_header_of_an_implicit_scheme_asks_for_chi_which_its_diagonal_reads():
@@ -197,8 +197,8 @@ def test_the_text_is_the_same_whatever_the_hash_seed():
         "open(1, 'wb').write(''.join(emit(BUILT_IN[n], t) for n in ('corrected', 'two-hop') for t in TARGETS).encode())"
     )
     environment = os.environ | {"PYTHONHASHSEED": "7"}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
-    assert found.decode() == "".join(emit(BUILT_IN[n], t) for n in ("corrected", "two-hop") for t in TARGETS)
+    text = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
+    assert text.decode() == "".join(emit(BUILT_IN[n], t) for n in ("corrected", "two-hop") for t in TARGETS)
 
 
 @NEEDS_CC
@@ -210,8 +210,8 @@ def test_names_that_a_language_has_taken_are_spelled_differently(library):
     mesh = arrays(space, _emit_meshes.table(graph))
     traced = jax.eval_shape(space["step"], *_emit_meshes.fields(graph), mesh, DT, ALPHA)
     assert traced.shape == wanted.shape
-    _, found = library.step(AWKWARD.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
-    assert relative(found, wanted) < 1e-13
+    _, after = library.step(AWKWARD.name, *_emit_meshes.fields(graph), _emit_meshes.table(graph), DT, ALPHA)
+    assert relative(after, wanted) < 1e-13
 
 
 def test_an_unknown_target_is_refused():

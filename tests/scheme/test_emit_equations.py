@@ -43,7 +43,7 @@ DT = 1e-3
 ROUNDED = 1e-13
 
 
-def given(equation) -> list:
+def parameter_arguments(equation) -> list:
     fields = resolve(equation, GRAPH, VALUES[equation.name])
     return [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
 
@@ -53,12 +53,12 @@ def given(equation) -> list:
 def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation, tmp_path: Path) -> None:
     scheme = find(name, equation)
     wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters=VALUES[equation.name], source=S)(T))
-    status, found = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, given(equation))
+    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, parameter_arguments(equation))
     assert status == 0
-    assert relative(found, wanted) < ROUNDED
+    assert relative(by_c, wanted) < ROUNDED
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
-        after = space["step"](T, S, arrays(space, c_tables(GRAPH)), DT, *given(equation))
+        after = space["step"](T, S, arrays(space, c_tables(GRAPH)), DT, *parameter_arguments(equation))
         assert relative(after, wanted) < ROUNDED
 
 
@@ -67,10 +67,10 @@ def test_an_implicit_scheme_of_conduction_is_solved(tmp_path: Path) -> None:
     scheme = find("crank-nicolson", layers)
     wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters={"k": "1 + x"}, source=S)(T))
     k = 1 + GRAPH.x[:, 0]
-    status, found = CLibrary([scheme], tmp_path).step("crank-nicolson", T, S, c_tables(GRAPH), DT, [k])
+    status, after = CLibrary([scheme], tmp_path).step("crank-nicolson", T, S, c_tables(GRAPH), DT, [k])
     assert status == 0
     # Conjugate gradients stop at a residual of 1e-13 of the right-hand side.
-    assert relative(found, wanted) < 1e-11
+    assert relative(after, wanted) < 1e-11
 
 
 def test_letters_of_other_parameters_are_set() -> None:

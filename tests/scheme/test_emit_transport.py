@@ -12,7 +12,7 @@ from fluxforge.pde import BUILT_IN
 from fluxforge.scheme import Hop, Reduction, SchemeBuilder, find, from_document, to_document
 from fluxforge.scheme.emit import emit, example_arrays
 from fluxforge.scheme.emit._mesh_arrays import c_tables
-from fluxforge.stepping._stepper import general_stepper
+from fluxforge.stepping import general_stepper
 from strategies import warped_quads
 from tetrahedra import six_tetrahedra
 
@@ -44,13 +44,13 @@ def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation: str, me
     values = BUILT_IN[equation].example(graph.dimension)
     wanted = np.asarray(general_stepper(scheme, graph, dt=DT, parameters=values, source=S, dtype="float64")(T))
     fields = resolve(scheme.equation, graph, values)
-    given = [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
-    status, found = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(graph), DT, given)
+    arguments = [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
+    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(graph), DT, arguments)
     assert status == 0
-    assert relative(found, wanted) < ROUNDED
+    assert relative(by_c, wanted) < ROUNDED
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
-        after = space["step"](T, S, arrays(space, c_tables(graph)), DT, *given)
+        after = space["step"](T, S, arrays(space, c_tables(graph)), DT, *arguments)
         assert relative(after, wanted) < ROUNDED
     assert from_document(to_document(scheme)) == scheme
 

@@ -33,16 +33,16 @@ EVERYTHING = from_document(
 )
 
 
-def printed(code: Path, arrays: Path) -> dict[str, float]:
+def run_program(code: Path, arrays: Path) -> dict[str, float]:
     """What the program prints, run by itself: -I keeps the environment's module paths out, and with them fluxforge."""
     blocked = "import sys; sys.modules['fluxforge'] = None; sys.argv = sys.argv[1:]; import runpy; "
     start = f"{blocked}runpy.run_path(sys.argv[0], run_name='__main__')"
     command = [sys.executable, "-I", "-c", start, str(code), str(arrays), str(STEPS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = re.fullmatch(r"min (\S+) max (\S+) total (\S+)\n", done.stdout)
-    assert found is not None, done.stdout
-    return dict(zip(("min", "max", "total"), map(float, found.groups()), strict=True))
+    match = re.fullmatch(r"min (\S+) max (\S+) total (\S+)\n", done.stdout)
+    assert match is not None, done.stdout
+    return dict(zip(("min", "max", "total"), map(float, match.groups()), strict=True))
 
 
 def check_steps(shown: dict[str, float], T: np.ndarray, V: np.ndarray, within: float) -> None:
@@ -71,7 +71,7 @@ def test_the_exported_program_takes_our_steps(name: str, target: str, within: fl
         step = ff.stepper(name, graph, float(data["dt"]))
         T = np.asarray(step.rollout(data["T"], STEPS))
         assert np.abs(T - data["T"]).max() > 0.1
-    check_steps(printed(code, arrays), T, graph.V, within)
+    check_steps(run_program(code, arrays), T, graph.V, within)
 
 
 def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
@@ -82,18 +82,18 @@ def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
     values = EVERYTHING.example(2)
     step = ff.stepper(scheme, graph, float(arrays["dt"]), parameters=values)
     T = np.asarray(step.rollout(arrays["T"], STEPS))
-    check_steps(printed(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
+    check_steps(run_program(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
 
 
 @pytest.mark.parametrize("make", [triangles, mixed])
 def test_the_arrays_of_a_graph_are_those_that_emitted_code_reads(make: Callable[[], DualGraph]) -> None:
     graph = make()
-    found, wanted, used = ff.mesh_arrays(graph), table(graph), graph.slot_mask
-    assert found.keys() == wanted.keys()
+    tables, wanted, used = ff.mesh_arrays(graph), table(graph), graph.slot_mask
+    assert tables.keys() == wanted.keys()
     for name, values in wanted.items():
         kept = used if values.shape == used.shape else ...
         # d_n and d_t are sums of two products, rounded in the size of d.
-        np.testing.assert_allclose(found[name][kept], values[kept], rtol=1e-14, atol=1e-15, err_msg=name)
+        np.testing.assert_allclose(tables[name][kept], values[kept], rtol=1e-14, atol=1e-15, err_msg=name)
 
 
 def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path) -> None:

@@ -86,13 +86,13 @@ def test_godunov_is_the_extreme_of_the_flux_between_the_states(name: str) -> Non
     """The exact Riemann problem, by trying 20,001 points between the states: transonic ones among them."""
     equation = LAWS[name]
     u, v, a = random_states(120)
-    found = value(FLUXES["godunov"].of(equation, P, N), u, v, a)
+    fluxes = value(FLUXES["godunov"].of(equation, P, N), u, v, a)
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     tried = a * f_of(equation, u + s * (v - u))
     wanted = np.where(u <= v, tried.min(axis=0), tried.max(axis=0))
     # The nearest of the points is |v − u|/40,000 from a sonic point: f differs by |f″|/2 of its square, f″ < 40 here.
     tolerance = np.abs(a) * 20 * (np.abs(v - u) / 40_000) ** 2 + 1e-13 * np.abs(wanted)
-    assert (np.abs(found - wanted) <= tolerance + 1e-14).all()
+    assert (np.abs(fluxes - wanted) <= tolerance + 1e-14).all()
     slopes = f_of(equation, u + 1e-6) - f_of(equation, u - 1e-6), f_of(equation, v + 1e-6) - f_of(equation, v - 1e-6)
     if critical_points(equation.transported, equation.u):
         assert (slopes[0] * slopes[1] < 0).sum() > 10
@@ -102,7 +102,7 @@ def test_godunov_is_the_extreme_of_the_flux_between_the_states(name: str) -> Non
 def test_engquist_and_oshers_flux_is_their_integral(name: str) -> None:
     equation = LAWS[name]
     u, v, a = random_states(60)
-    found = value(FLUXES["engquist-osher"].of(equation, P, N), u, v, a)
+    fluxes = value(FLUXES["engquist-osher"].of(equation, P, N), u, v, a)
     slope = differentiate(equation.transported, equation.u)
     points = [float(point.subs(symbol("m"), M)) for point in critical_points(equation.transported, equation.u)]
 
@@ -113,7 +113,7 @@ def test_engquist_and_oshers_flux_is_their_integral(name: str) -> None:
         kinks = [point for point in points if min(u[k], v[k]) < point < max(u[k], v[k])]
         integral = quad(speed, u[k], v[k], points=kinks or None, epsabs=1e-12)[0]
         wanted = a[k] * (f_of(equation, u[k]) + f_of(equation, v[k])) / 2 - abs(a[k]) * integral / 2
-        assert found[k] == pytest.approx(float(wanted), abs=1e-10)
+        assert fluxes[k] == pytest.approx(float(wanted), abs=1e-10)
 
 
 @pytest.mark.parametrize(("name", "flux"), [pair for pair in SERVED if pair[1] in ("upwind", *INTERVALS)])

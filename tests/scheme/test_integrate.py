@@ -1,4 +1,4 @@
-"""Tableaux applied to equations: the built-in schemes as they were written by hand, and integrators nobody wrote."""
+"""Tableaux applied to equations: the built-in schemes as they were written by hand, and tableaux not built in."""
 
 import json
 from pathlib import Path
@@ -8,10 +8,20 @@ import sympy as sp
 
 from fluxforge.expression import parse, symbol, to_text
 from fluxforge.pde import HEAT, from_document
-from fluxforge.scheme import Ghost, Row, Tableau, amplification, find, integrate, runge_kutta, to_document
+from fluxforge.scheme import (
+    EULER,
+    Ghost,
+    Row,
+    Tableau,
+    amplification,
+    find,
+    integrate,
+    rkl2_tableau,
+    runge_kutta,
+    to_document,
+)
 from fluxforge.scheme import from_document as scheme_from_document
-from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import CRANK_NICOLSON, MIDPOINT, RK4
 from fluxforge.scheme.reference import BUILT_IN, rkl2
 
 # Every built-in scheme as text, written before there were tableaux.
@@ -30,9 +40,9 @@ SSP3 = (
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_built_in_schemes_are_what_they_were(name: str) -> None:
-    found = BUILT_IN[name] if name in BUILT_IN else rkl2(int(name.removeprefix("rkl2-")))
-    assert found == scheme_from_document(FORMS[name])
-    assert found.summary == FORMS[name]["summary"]
+    scheme = BUILT_IN[name] if name in BUILT_IN else rkl2(int(name.removeprefix("rkl2-")))
+    assert scheme == scheme_from_document(FORMS[name])
+    assert scheme.summary == FORMS[name]["summary"]
 
 
 def test_every_built_in_scheme_is_compared() -> None:

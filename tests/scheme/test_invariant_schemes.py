@@ -109,8 +109,8 @@ def test_the_general_stepper_and_every_emitted_step_are_those_of_matrices(
     on_slots = [{**resolved.slots, **resolved.tangential}[name] for name in Arguments.of(scheme).slots]
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
-        found = space["step"](T, S, arrays(space, c_tables(graph)), dt, *on_slots)
-        assert relative(found, wanted) < ROUNDED, target
+        after = space["step"](T, S, arrays(space, c_tables(graph)), dt, *on_slots)
+        assert relative(after, wanted) < ROUNDED, target
     if shutil.which("cc") is not None:
         assert relative(_compiled(scheme, graph, on_slots, dt, tmp_path), wanted) < ROUNDED
 
@@ -178,8 +178,8 @@ def test_other_units_of_length_and_time_change_nothing(factor: float, seconds: f
     mesh = jittered(4, 0.2, 1)
     larger = dual(type(mesh)(mesh.points * factor, mesh.cells, mesh.boundary), walls)
     scaled = {"a": values["a"] * factor / seconds, "K": values["K"] * factor**2 / seconds}
-    found = step(EVERY, larger, scaled, 1e-3 * seconds, T, S / seconds)
-    assert relative(found, wanted) < 1e-11
+    after = step(EVERY, larger, scaled, 1e-3 * seconds, T, S / seconds)
+    assert relative(after, wanted) < 1e-11
 
 
 def test_the_certificate_finds_the_units_of_upwind_in_order() -> None:

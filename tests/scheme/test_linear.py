@@ -75,20 +75,20 @@ def test_what_is_not_affine_is_found_out(text: str) -> None:
     ],
 )
 def test_what_is_affine_is_split_exactly(text: str, coefficients: dict[str, str], constant: str) -> None:
-    found = form(text)
-    assert found is not None
-    for name in {*coefficients, *(str(s) for s in found.coefficients)}:
-        given = found.coefficients.get(symbol(name), sp.Integer(0))
-        assert sp.simplify(given - parse(coefficients.get(name, "0"), EDGE)) == 0
-    assert sp.simplify(found.constant - parse(constant, EDGE)) == 0
+    affine = form(text)
+    assert affine is not None
+    for name in {*coefficients, *(str(s) for s in affine.coefficients)}:
+        coefficient = affine.coefficients.get(symbol(name), sp.Integer(0))
+        assert sp.simplify(coefficient - parse(coefficients.get(name, "0"), EDGE)) == 0
+    assert sp.simplify(affine.constant - parse(constant, EDGE)) == 0
 
 
 @pytest.mark.parametrize("text", ["(T_N**2 + A*T_N)/T_N", "T_N*(T_P + 1)/(T_P + 1) + 0*T_N"])
 def test_an_affine_disguise_is_split_or_refused_and_never_split_wrongly(text: str) -> None:
     expression = parse(text, EDGE)
-    found = affine_form(expression, FIELDS)
-    if found is not None:
-        rebuilt = found.constant + sp.Add(*(c * s for s, c in found.coefficients.items()))
+    affine = affine_form(expression, FIELDS)
+    if affine is not None:
+        rebuilt = affine.constant + sp.Add(*(c * s for s, c in affine.coefficients.items()))
         assert sp.simplify(rebuilt - expression) == 0
 
 

@@ -19,12 +19,12 @@ def test_a_time_integrator_alone_is_that_of_the_two_point_flux(time: str) -> Non
 
 @pytest.mark.parametrize("space", SPACES)
 def test_a_space_alone_takes_forward_euler_and_its_own_equation(space: str) -> None:
-    found = find(space)
-    assert found.equation == SPACES[space].default
-    assert not found.implicit
-    assert found.name == space
+    scheme = find(space)
+    assert scheme.equation == SPACES[space].default
+    assert not scheme.implicit
+    assert scheme.name == space
     if space not in schemes.BUILT_IN:
-        assert found.stages == find(f"{space}-euler").stages
+        assert scheme.stages == find(f"{space}-euler").stages
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -34,15 +34,15 @@ def test_spaces_and_time_integrators_combine(space: str, time: str) -> None:
     tableau = TABLEAUX[time]
     assert split_name(name) == (SPACES[space], tableau)
     try:
-        found = find(name)
+        scheme = find(name)
     except SchemeError as error:
         # Fluxes and limiters that contain Δt are methods of one step.
         assert len(tableau.rows) > 1
         assert "take forward Euler" in str(error)  # noqa: PT017
         return
-    assert (found.name, found.theta) == (name, tableau.theta)
-    assert found.claims.time_order == (tableau.order if SPACES[space].linear else None)
-    assert found.summary == f"{SPACES[space].summary}, {tableau.summary}"
+    assert (scheme.name, scheme.theta) == (name, tableau.theta)
+    assert scheme.claims.time_order == (tableau.order if SPACES[space].linear else None)
+    assert scheme.summary == f"{SPACES[space].summary}, {tableau.summary}"
 
 
 def test_built_in_names_are_the_built_in_schemes() -> None:

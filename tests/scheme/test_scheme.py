@@ -1,4 +1,4 @@
-"""What a scheme may be made of, and the one line that refuses everything else."""
+"""The allowed parts of a scheme, and the one-line message for everything else."""
 
 import pytest
 import sympy as sp
@@ -27,7 +27,7 @@ NEXT = Output(T + DT / V * Z + DT * S)
 EULER_STAGE = Stage({"z": FLUX}, {"T_new": NEXT})
 
 
-def refused(match: str, *stages: Stage, theta: sp.Expr = sp.S.Zero) -> None:
+def refuse_stages(match: str, *stages: Stage, theta: sp.Expr = sp.S.Zero) -> None:
     with pytest.raises(SchemeError, match=match) as caught:
         Scheme("mine", stages, theta)
     assert "\n" not in str(caught.value)
@@ -62,17 +62,17 @@ def test_a_stage_of_other_expressions_or_ghosts_is_another_stage() -> None:
 
 
 def test_a_scheme_needs_stages_and_outputs() -> None:
-    refused("'mine' has no stages")
-    refused("stage 1 has no outputs", Stage({"z": FLUX}, {}))
-    refused("stage 2 has no outputs", Stage({}, {"a": Output(T)}), Stage({}, {}))
+    refuse_stages("'mine' has no stages")
+    refuse_stages("stage 1 has no outputs", Stage({"z": FLUX}, {}))
+    refuse_stages("stage 2 has no outputs", Stage({}, {"a": Output(T)}), Stage({}, {}))
 
 
 def test_the_last_stage_has_the_one_output_t_new() -> None:
     reason = "the last stage should have exactly one output, 'T_new'"
-    refused(reason, Stage({"z": FLUX}, {"T_next": NEXT}))
-    refused(reason, Stage({"z": FLUX}, {"T_new": NEXT, "more": Output(T)}))
-    refused(reason, EULER_STAGE, Stage({}, {"after": Output(T)}))
-    refused("the name 'T_new' is taken", EULER_STAGE, EULER_STAGE)
+    refuse_stages(reason, Stage({"z": FLUX}, {"T_next": NEXT}))
+    refuse_stages(reason, Stage({"z": FLUX}, {"T_new": NEXT, "more": Output(T)}))
+    refuse_stages(reason, EULER_STAGE, Stage({}, {"after": Output(T)}))
+    refuse_stages("the name 'T_new' is taken", EULER_STAGE, EULER_STAGE)
 
 
 @pytest.mark.parametrize(
@@ -93,20 +93,22 @@ def test_the_last_stage_has_the_one_output_t_new() -> None:
 )
 def test_a_message_contains_only_what_its_hop_carries(expression: sp.Expr, hop: Hop, named: str) -> None:
     stage = Stage({"m": Message(expression, hop)}, {"T_new": Output(T)})
-    refused(rf"'mine', stage 1: message 'm' of hop '{hop}' contains {named}, which that hop does not carry$", stage)
+    refuse_stages(
+        rf"'mine', stage 1: message 'm' of hop '{hop}' contains {named}, which that hop does not carry$", stage
+    )
 
 
 @pytest.mark.parametrize("name", ["T_N", "A", "delta", "y", "half", "V_P"])
 def test_an_output_contains_only_what_a_cell_has(name: str) -> None:
     stage = Stage({"z": FLUX}, {"T_new": Output(T + symbol(name))})
-    refused(rf"stage 1: output 'T_new' contains {name}, which a cell does not have$", stage)
+    refuse_stages(rf"stage 1: output 'T_new' contains {name}, which a cell does not have$", stage)
 
 
 def test_an_output_does_not_see_its_own_stage_nor_the_messages_of_another() -> None:
     own = Stage({"z": FLUX}, {"a": Output(T), "b": Output(symbol("a"))})
-    refused("output 'b' contains a", own, EULER_STAGE)
+    refuse_stages("output 'b' contains a", own, EULER_STAGE)
     first = Stage({"z1": FLUX}, {"a": Output(T)})
-    refused("output 'T_new' contains z1", first, Stage({}, {"T_new": Output(symbol("z1"))}))
+    refuse_stages("output 'T_new' contains z1", first, Stage({}, {"T_new": Output(symbol("z1"))}))
 
 
 def test_later_stages_see_earlier_outputs_at_both_ends() -> None:
@@ -126,7 +128,7 @@ BAD_NAMES = [
 @pytest.mark.parametrize("place", ["message", "output"])
 def test_names_are_plain_words(name: str, place: str) -> None:
     stage = Stage({name: FLUX}, {"T_new": Output(T)}) if place == "message" else Stage({}, {name: Output(T)})
-    refused("is not a usable name", stage, *([] if place == "message" else [EULER_STAGE]))
+    refuse_stages("is not a usable name", stage, *([] if place == "message" else [EULER_STAGE]))
 
 
 TAKEN = ["T", "S", "V", "alpha", "dt", "A", "delta", "n_x", "d_y", "chi", "A_PN", "delta_NQ", "d_PQ_x", "chi_NQ"]
@@ -134,15 +136,15 @@ TAKEN = ["T", "S", "V", "alpha", "dt", "A", "delta", "n_x", "d_y", "chi", "A_PN"
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_names_of_symbols_are_taken(name: str) -> None:
-    refused(f"the name '{name}' is taken", Stage({name: FLUX}, {"T_new": Output(T)}))
-    refused(f"the name '{name}' is taken", Stage({}, {name: Output(T)}), EULER_STAGE)
+    refuse_stages(f"the name '{name}' is taken", Stage({name: FLUX}, {"T_new": Output(T)}))
+    refuse_stages(f"the name '{name}' is taken", Stage({}, {name: Output(T)}), EULER_STAGE)
 
 
 def test_names_do_not_clash_within_a_stage_nor_with_earlier_outputs() -> None:
-    refused("the name 'a' is taken", Stage({"a": FLUX}, {"a": Output(T)}), EULER_STAGE)
+    refuse_stages("the name 'a' is taken", Stage({"a": FLUX}, {"a": Output(T)}), EULER_STAGE)
     first = Stage({"z": FLUX}, {"a": Output(T)})
-    refused("stage 2: the name 'a' is taken", first, Stage({"a": FLUX}, {"T_new": Output(T)}))
-    refused("stage 2: the name 'a' is taken", first, Stage({}, {"a": Output(T)}), EULER_STAGE)
+    refuse_stages("stage 2: the name 'a' is taken", first, Stage({"a": FLUX}, {"T_new": Output(T)}))
+    refuse_stages("stage 2: the name 'a' is taken", first, Stage({}, {"a": Output(T)}), EULER_STAGE)
 
 
 @pytest.mark.parametrize("name", ["pi", "sin", "exp", "min"])
@@ -161,7 +163,7 @@ def test_a_message_name_may_come_again_in_a_later_stage() -> None:
     "theta", [sp.Rational(-1, 100), sp.Rational(101, 100), sp.nan, sp.oo, sp.I, symbol("T"), sp.zoo, -sp.pi]
 )
 def test_theta_is_a_number_from_zero_to_one(theta: sp.Expr) -> None:
-    refused("theta should be a number from 0 to 1, got", EULER_STAGE, theta=theta)
+    refuse_stages("theta should be a number from 0 to 1, got", EULER_STAGE, theta=theta)
 
 
 @pytest.mark.parametrize("theta", [0, 1, sp.Rational(1, 2), sp.pi / 4, sp.Float(0.55)])

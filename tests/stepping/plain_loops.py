@@ -36,28 +36,28 @@ def plain(mesh: Mesh, walls: Mapping[str, tuple[bool, float]]) -> Plain:
     for cell, ring in enumerate(names):
         for a, b in zip(ring, [*ring[1:], ring[0]], strict=True):
             cells_of.setdefault(frozenset((a, b)), []).append(cell)
-    found = Plain([area(ring) for ring in corners], [[] for _ in corners], [[] for _ in corners])
+    graph = Plain([area(ring) for ring in corners], [[] for _ in corners], [[] for _ in corners])
     for edge, cells in cells_of.items():
         a, b = (tuple(mesh.points[k].tolist()) for k in edge)
         A = math.dist(a, b)
         if len(cells) == 2:
             delta = math.dist(*(centroid(corners[cell]) for cell in cells))
             for P, N in (cells, cells[::-1]):
-                found.faces[P].append((N, A, delta))
+                graph.faces[P].append((N, A, delta))
         else:
             middle = (0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]))
             neumann, value = walls.get(tag[edge], (False, 0.0))
-            found.walls[cells[0]].append(Wall(A, math.dist(middle, centroid(corners[cells[0]])), neumann, value))
-    return found
+            graph.walls[cells[0]].append(Wall(A, math.dist(middle, centroid(corners[cells[0]])), neumann, value))
+    return graph
 
 
 def triangles(ring: list[Point]) -> list[tuple[float, Point]]:
     """Signed areas and centroids of the fan of triangles from the first corner."""
-    (ax, ay), found = ring[0], []
+    (ax, ay), pieces = ring[0], []
     for (bx, by), (cx, cy) in pairwise(ring[1:]):
         signed = 0.5 * ((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
-        found.append((signed, ((ax + bx + cx) / 3, (ay + by + cy) / 3)))
-    return found
+        pieces.append((signed, ((ax + bx + cx) / 3, (ay + by + cy) / 3)))
+    return pieces
 
 
 def area(ring: list[Point]) -> float:

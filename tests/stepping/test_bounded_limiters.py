@@ -23,12 +23,21 @@ from fluxforge.mesh import (
     resolve,
     squares,
 )
-from fluxforge.scheme import LIMITERS, Hop, Scheme, SchemeBuilder, find, integrate, limiter_of, linear_stages
+from fluxforge.scheme import (
+    EULER,
+    LIMITERS,
+    Hop,
+    Scheme,
+    SchemeBuilder,
+    find,
+    integrate,
+    limiter_of,
+    linear_stages,
+    unbounded_space,
+)
 from fluxforge.scheme import transport as module
-from fluxforge.scheme._tableau import EULER
 from fluxforge.scheme.limiters import C, Q, R
-from fluxforge.scheme.transport import unbounded_space
-from fluxforge.stepping._stepper import general_stepper
+from fluxforge.stepping import general_stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
 from strategies import few, seeds
 from tetrahedra import six_tetrahedra
@@ -146,7 +155,7 @@ def test_on_squares_the_value_behind_a_cell_is_that_of_the_cell_there(name: str)
     assert np.abs(take(find(f"bounded-{name}"), graph, u, 0.1, parameters=ALONG) - wanted).max() < 1e-12
 
 
-def leaves_bounds(graph: DualGraph, u: np.ndarray, new: np.ndarray) -> float:
+def excess_over_bounds(graph: DualGraph, u: np.ndarray, new: np.ndarray) -> float:
     """How far new values lie outside those of a cell and its neighbours; walls are held at 0."""
     around = np.concatenate([u, np.zeros(graph.ghosts)])[graph.slot_node]
     low, high = np.minimum(u, around.min(axis=1)), np.maximum(u, around.max(axis=1))
@@ -162,7 +171,11 @@ def test_no_cell_leaves_the_range_of_its_neighbours(name: str, seed: int) -> Non
     u = np.where(u < 0.5, u.round(), u)
     new = take(find(f"bounded-{name}"), graph, u, courant_step(graph, VORTEX))
     # Sums of a few terms up to 1 are rounded, and the discrete divergence is round-off.
-    assert leaves_bounds(graph, u, new) < 1e-14 if "ssp" not in name else -1e-14 <= new.min() <= new.max() <= 1 + 1e-14
+    assert (
+        excess_over_bounds(graph, u, new) < 1e-14
+        if "ssp" not in name
+        else -1e-14 <= new.min() <= new.max() <= 1 + 1e-14
+    )
 
 
 def test_no_tetrahedron_leaves_the_range_of_its_neighbours() -> None:
@@ -172,7 +185,7 @@ def test_no_tetrahedron_leaves_the_range_of_its_neighbours() -> None:
         u = np.random.default_rng(seed).random(graph.cells)
         scheme = find("bounded-discovered-ramp", dimension=3)
         new = take(scheme, graph, u, courant_step(graph, along), parameters=along)
-        assert leaves_bounds(graph, u, new) < 1e-14
+        assert excess_over_bounds(graph, u, new) < 1e-14
 
 
 @pytest.mark.parametrize("name", TAKEN[1:])
@@ -180,7 +193,7 @@ def test_without_the_cut_the_bounds_are_left(name: str) -> None:
     """What holds on lines of cells does not hold on triangles by itself, and the measurement can fail."""
     graph, u = triangles()
     free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name])(2))
-    assert leaves_bounds(graph, u, take(free, graph, u, 0.9 * courant_step(graph, VORTEX))) > 0.05
+    assert excess_over_bounds(graph, u, take(free, graph, u, 0.9 * courant_step(graph, VORTEX))) > 0.05
 
 
 def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +208,7 @@ def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "slope_round", exchanged)
     new = take(find("bounded-discovered-ramp"), graph, u, 0.9 * courant_step(graph, VORTEX))
-    assert leaves_bounds(graph, u, new) > 0.01
+    assert excess_over_bounds(graph, u, new) > 0.01
 
 
 @given(seed=seeds)
@@ -215,9 +228,9 @@ def test_rigid_motion_and_the_order_of_cells_change_nothing(name: str, seed: int
         "shift": (shifted(graph, draw.normal(size=2)), u, velocity, wanted),
     }
     for what, (other, start, along, expected) in moved.items():
-        found = take(scheme, other, start, dt, 2, parameters={"velocity": tuple(along)})
+        after = take(scheme, other, start, dt, 2, parameters={"velocity": tuple(along)})
         # φ has slopes up to 32/c: rounded values of r are that much off.
-        assert np.abs(found - expected).max() < 1e-11, what
+        assert np.abs(after - expected).max() < 1e-11, what
 
 
 @pytest.mark.parametrize("name", [*TAKEN, "van-leer-ssp2"])

@@ -9,7 +9,7 @@ from fluxforge.stepping import compare, comparison_figure
 MESH = ff.mesh.jittered(4)
 
 
-def drawn(count: int, pairs: list[tuple[str, str]]):
+def draw_figure(count: int, pairs: list[tuple[str, str]]):
     rng = np.random.default_rng(0)
     fields = {f"f{k}": 10.0**-k * rng.standard_normal(len(MESH.cells)) for k in range(count)}
     figure = comparison_figure(MESH, fields, pairs, unknown="u")
@@ -19,14 +19,14 @@ def drawn(count: int, pairs: list[tuple[str, str]]):
 @pytest.mark.parametrize(("count", "pairs"), [(2, 1), (3, 2), (3, 3), (1, 0)])
 def test_every_panel_holds_values_that_are_not_all_zero(count, pairs):
     names = [("f1", "f0"), ("f2", "f0"), ("f2", "f1")][:pairs]
-    _, panels = drawn(count, names)
+    _, panels = draw_figure(count, names)
     assert len(panels) == count + pairs
     for panel in panels:
         assert np.abs(panel.collections[0].get_array()).max() > 0
 
 
 def test_fields_share_a_scale_and_differences_have_their_own():
-    _, panels = drawn(3, [("f1", "f0"), ("f2", "f1")])
+    _, panels = draw_figure(3, [("f1", "f0"), ("f2", "f1")])
     limits = [panel.collections[0].get_clim() for panel in panels]
     assert limits[0] == limits[1] == limits[2]
     assert limits[3] != limits[4]
@@ -35,7 +35,7 @@ def test_fields_share_a_scale_and_differences_have_their_own():
 
 
 def test_colour_bars_are_as_high_as_their_plots():
-    figure, panels = drawn(2, [("f1", "f0")])
+    figure, panels = draw_figure(2, [("f1", "f0")])
     figure.draw_without_rendering()
     for panel in panels:
         (bar,) = panel.child_axes

@@ -26,7 +26,7 @@ EXACT = sp.sin(2 * x + y) + x * y + sp.cos(3 * y)
 VARYING = 1 + x**2 + sp.sin(3 * y) / 2
 
 
-def turned(ratio: float, degrees: float = 40.0) -> tuple[tuple[float, float], ...]:
+def rotate_tensor(ratio: float, degrees: float = 40.0) -> tuple[tuple[float, float], ...]:
     """diag(1, ratio), turned."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     off = (1 - ratio) * c * s
@@ -41,22 +41,24 @@ def function(formula: sp.Expr) -> Callable[[np.ndarray, np.ndarray], np.ndarray]
 @cache
 def errors(scheme: str, equation: Equation, family: str, ratio: float = 1.0) -> np.ndarray:
     """Relative L2 errors of the steady state at the centroids, for S from the strong form."""
-    values: Mapping[str, Any] = {"K": turned(ratio)} if equation is ANISOTROPIC else {"k": VARYING}
+    values: Mapping[str, Any] = {"K": rotate_tensor(ratio)} if equation is ANISOTROPIC else {"k": VARYING}
     given = values if equation is ANISOTROPIC else {"k": function(VARYING)}
-    formulas = {"K": [[sp.Float(k) for k in row] for row in turned(ratio)]} if equation is ANISOTROPIC else values
+    formulas = (
+        {"K": [[sp.Float(k) for k in row] for row in rotate_tensor(ratio)]} if equation is ANISOTROPIC else values
+    )
     u, S = function(EXACT), function(equation.strong(EXACT, 2, formulas))
-    found = []
+    norms = []
     for n in SIZES:
         state = steady(
             scheme, FAMILIES[family](n), equation=equation, parameters=given, boundary=Dirichlet(u), source=S
         )
         V, exact = state.graph.V, u(*state.graph.x.T)
-        found.append(np.sqrt((V * (state.field - exact) ** 2).sum() / (V * exact**2).sum()))
-    return np.array(found)
+        norms.append(np.sqrt((V * (state.field - exact) ** 2).sum() / (V * exact**2).sum()))
+    return np.array(norms)
 
 
-def orders(found: np.ndarray) -> np.ndarray:
-    return np.log2(found[:-1] / found[1:])
+def orders(norms: np.ndarray) -> np.ndarray:
+    return np.log2(norms[:-1] / norms[1:])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -76,15 +78,15 @@ def test_corrected_is_of_order_two_with_a_turned_tensor(family: str, ratio: floa
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_point_flux_with_a_full_tensor_does_not_converge(family: str) -> None:
     """A known failure: of K n, only the part along n is seen."""
-    found = errors("euler", ANISOTROPIC, family, 10.0)
-    assert found[-1] > 0.9 * found[-2] > 0.03
+    norms = errors("euler", ANISOTROPIC, family, 10.0)
+    assert norms[-1] > 0.9 * norms[-2] > 0.03
 
 
 @pytest.mark.parametrize("mean", ["euler", "harmonic", "arithmetic"])
 def test_the_two_point_flux_needs_orthogonal_meshes(mean: str) -> None:
     assert orders(errors(mean, CONDUCTION, "squares"))[-1] > 1.9
-    found = errors(mean, CONDUCTION, "jittered")
-    assert found[-1] > 0.9 * found[-2] > 0.02
+    norms = errors(mean, CONDUCTION, "jittered")
+    assert norms[-1] > 0.9 * norms[-2] > 0.02
 
 
 K1, K2 = 1.0, 100.0
@@ -147,7 +149,7 @@ def test_the_plain_harmonic_mean_is_first_order_where_cells_differ_in_size() -> 
 
 def jump_errors(scheme: str, make: Callable[[int], Mesh]) -> np.ndarray:
     """T = ((x − ½)(1 + y²) + (x − ½)² sin 3y)/k is continuous with a continuous flux where k jumps at x = ½."""
-    found = []
+    norms = []
     for n in (8, 16, 32, 64):
         side = {}
         for k in (K1, K2 / 10):
@@ -167,8 +169,8 @@ def jump_errors(scheme: str, make: Callable[[int], Mesh]) -> np.ndarray:
             source=lambda X, Y: either(1, X, Y),
         )
         V, exact = state.graph.V, either(0, *state.graph.x.T)
-        found.append(np.sqrt((V * (state.field - exact) ** 2).sum() / (V * exact**2).sum()))
-    return np.array(found)
+        norms.append(np.sqrt((V * (state.field - exact) ** 2).sum() / (V * exact**2).sum()))
+    return np.array(norms)
 
 
 def with_line(n: int) -> Mesh:
@@ -189,7 +191,9 @@ def test_what_each_scheme_does_to_minimum_and_maximum() -> None:
     corrected one has none."""
     below, above = {}, {}
     for scheme in ("euler", "corrected"):
-        state = steady(scheme, squares(16), equation=ANISOTROPIC, parameters={"K": turned(1000.0)}, boundary=LAYERS)
+        state = steady(
+            scheme, squares(16), equation=ANISOTROPIC, parameters={"K": rotate_tensor(1000.0)}, boundary=LAYERS
+        )
         below[scheme], above[scheme] = state.overshoot()
         assert state.overshoot() == overshoot(state.field, state.graph)
     assert (below["euler"], above["euler"]) == (0.0, 0.0)

@@ -37,16 +37,16 @@ def test_a_space_that_the_operator_does_not_leave_gives_the_exact_answer(graph: 
     root = np.sqrt(graph.V)
     values, vectors = np.linalg.eigh(0.5 * ((M := root[:, None] * L / root) + M.T))
     T = vectors[:, -1] / root
-    found = krylov_exponential(csr_array(0.01 * L), graph.V, T, 6)
-    assert np.abs(found - np.exp(0.01 * values[-1]) * T).max() < 1e-12 * np.abs(T).max()
+    after = krylov_exponential(csr_array(0.01 * L), graph.V, T, 6)
+    assert np.abs(after - np.exp(0.01 * values[-1]) * T).max() < 1e-12 * np.abs(T).max()
 
 
 def test_a_chebyshev_series_is_applied_with_as_many_products_as_its_degree(graph: DualGraph, L: np.ndarray) -> None:
     A = 4.0 * fourier_step(graph) * L
     T = np.random.default_rng(1).normal(size=graph.cells)
     series = chebyshev_exponential(24, 8.0)
-    found = series.apply(csr_array(A), T)
-    assert np.abs(found - expm(A) @ T).max() < 1e-12
+    after = series.apply(csr_array(A), T)
+    assert np.abs(after - expm(A) @ T).max() < 1e-12
     values, vectors = np.linalg.eig(A)
     low = chebyshev_exponential(3, 8.0)
     wanted = (vectors * low.value(values.real)) @ np.linalg.solve(vectors, T.astype(complex))

@@ -30,8 +30,8 @@ def test_a_step_solves_the_theta_rule(theta: sp.Expr, graph: DualGraph) -> None:
     T, S = noise(graph.cells, 1), noise(graph.cells, 2)
     dt = 7.0 * fourier_step(graph, 1.4)
     after = np.asarray(stepper(theta_scheme(theta), graph, dt, diffusivity=1.4, source=S)(T))
-    found = generator(BUILT_IN["euler"], graph, parameters={"alpha": 1.4})
-    rate = [found.M @ field + found.b + S for field in (T, after)]
+    system = generator(BUILT_IN["euler"], graph, parameters={"alpha": 1.4})
+    rate = [system.M @ field + system.b + S for field in (T, after)]
     t = float(theta)
     assert np.abs((after - T) - dt * ((1 - t) * rate[0] + t * rate[1])).max() <= 1e-12 * np.abs(after).max()
 

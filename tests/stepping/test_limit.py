@@ -1,4 +1,4 @@
-"""The stable step: what is promised holds, what is forbidden diverges."""
+"""The stability limit: steps below it are stable, steps above it diverge."""
 
 import math
 import sys
@@ -24,8 +24,8 @@ z = sp.Symbol("z")
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_real_interval_is_exact_and_as_claimed(name: str) -> None:
-    found = real_interval(amplification(BUILT_IN[name]))
-    assert found == pytest.approx(INTERVALS[name], rel=1e-15)
+    interval = real_interval(amplification(BUILT_IN[name]))
+    assert interval == pytest.approx(INTERVALS[name], rel=1e-15)
     assert BUILT_IN[name].claims.stable_to == INTERVALS[name]
 
 
@@ -70,7 +70,7 @@ GRAPHS = {
 }
 
 
-def after(scheme: Scheme, graph: DualGraph, dt: float, steps: int) -> float:
+def noise_after(scheme: Scheme, graph: DualGraph, dt: float, steps: int) -> float:
     """How large white noise is after that many steps, without source or data."""
     M, T = whole_step(scheme, graph, dt).M, noise(graph.cells, 11)
     for _ in range(steps):
@@ -89,8 +89,8 @@ def test_below_the_limit_noise_stays_bounded_and_above_it_diverges(name: str, gr
     limit = step_limit(scheme, graph)
     assert limit is not None
     assert limit.interval == pytest.approx(INTERVALS[name], rel=1e-15)
-    assert after(scheme, graph, 0.99 * limit.dt, 2000) < 10.0
-    assert after(scheme, graph, 1.01 * limit.dt, 2000) > 1e6
+    assert noise_after(scheme, graph, 0.99 * limit.dt, 2000) < 10.0
+    assert noise_after(scheme, graph, 1.01 * limit.dt, 2000) > 1e6
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
@@ -99,8 +99,8 @@ def test_crank_nicolson_is_not_limited_and_its_printed_form_is_never_stable(grap
     assert free is not None
     assert never is not None
     assert (free.dt, never.dt) == (math.inf, 0.0)
-    assert after(BUILT_IN["crank-nicolson"], graph, 1e4 * fourier_step(graph), 200) < 10.0
-    assert after(BUILT_IN["crank-nicolson-printed"], graph, 0.01 * fourier_step(graph), 4000) > 1e6
+    assert noise_after(BUILT_IN["crank-nicolson"], graph, 1e4 * fourier_step(graph), 200) < 10.0
+    assert noise_after(BUILT_IN["crank-nicolson-printed"], graph, 0.01 * fourier_step(graph), 4000) > 1e6
 
 
 @pytest.mark.parametrize("boundary", [*BOUNDARIES.values(), None, Neumann()], ids=[*BOUNDARIES, "zero", "insulated"])
@@ -151,11 +151,11 @@ def test_the_fastest_rate_lies_between_its_bounds(mesh: Mesh, steps: int) -> Non
 def test_the_fastest_eigenvalues_are_the_largest_and_in_order() -> None:
     values = -np.arange(1.0, 31.0)
     turn = np.linalg.qr(noise(900, 1).reshape(30, 30))[0]
-    found = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T))
-    assert found.real == pytest.approx(values[::-1][: len(found)], rel=1e-10)
+    eigenvalues = fastest_eigenvalues(csr_array(turn @ np.diag(values) @ turn.T))
+    assert eigenvalues.real == pytest.approx(values[::-1][: len(eigenvalues)], rel=1e-10)
 
 
-def drifting(speed: int) -> Scheme:
+def scheme_with_drift(speed: int) -> Scheme:
     """A central drift beside the flux, which turns eigenvalues off the real axis."""
     flux = f"alpha*A/delta*(T_N - T_P) + {speed}*A*n_x*(T_N + T_P)/2"
     return SchemeBuilder().stage({"z": flux}, {"T_new": "T + dt/V*z"}).build("drift", summary="", claims=Claims())
@@ -163,7 +163,7 @@ def drifting(speed: int) -> Scheme:
 
 def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
     """Euler's disk is left before the real interval ends."""
-    scheme = drifting(40)
+    scheme = scheme_with_drift(40)
     graph = dual(jittered(6, 0.2, seed=1))
     limit = step_limit(scheme, graph)
     assert limit is not None
@@ -172,7 +172,7 @@ def test_eigenvalues_off_the_axis_shorten_the_step() -> None:
     assert spectral_radius(scheme, graph, 1.001 * limit.dt) > 1
 
 
-ROUGHLY = [BUILT_IN["euler"], BUILT_IN["rkl2-8"], BUILT_IN["corrected"], drifting(40), drifting(400)]
+ROUGHLY = [BUILT_IN["euler"], BUILT_IN["rkl2-8"], BUILT_IN["corrected"], scheme_with_drift(40), scheme_with_drift(400)]
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))

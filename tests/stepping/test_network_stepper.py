@@ -30,13 +30,13 @@ def euler() -> Network:
 
 
 def gap(one: object, other: object) -> float:
-    found, wanted = (np.asarray(each, float) for each in (one, other))
-    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+    first, second = (np.asarray(each, float) for each in (one, other))
+    return float(np.abs(first - second).max() / np.abs(second).max())
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_the_first_order_scheme_as_a_network_steps_like_the_scheme(scale: float) -> None:
-    """Units go in and come out again: steps, sources, slopes on the boundary, on meshes of any size."""
+    """Scaling to the units of training and back: steps, sources, slopes on the boundary, on meshes of any size."""
     graph = dual(moved(MESHES["mixed"], scale=scale), BOUNDARIES["both"])
     T, S, dt = noise(graph.cells, 1), noise(graph.cells, 2), 0.8 * fourier_step(graph, 2.5)
     step = network_stepper(euler(), graph, dt, diffusivity=2.5, source=S)
@@ -134,14 +134,14 @@ def test_steppers_of_one_padded_size_share_a_compilation() -> None:
 def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is() -> None:
     mesh = jittered(6)
     certificate = verify_step(lambda graph, dt: network_stepper(euler(), graph, dt).advance, mesh=mesh)
-    found = {line.property: line.verdict for line in certificate.lines}
+    verdicts = {line.property: line.verdict for line in certificate.lines}
     assert certificate.linearity is not None
     assert certificate.linearity.linear
     assert certificate.linearity.hops == 1
     assert certificate.conservation is not None
     assert certificate.conservation.holds
     # Lines that linearise at T = 0 are left out: there every ReLU of this network has its corner.
-    assert found["constants are kept"] is Verdict.HOLDS
+    assert verdicts["constants are kept"] is Verdict.HOLDS
     assert certificate.mesh == mesh.origin
 
 

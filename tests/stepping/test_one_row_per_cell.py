@@ -1,13 +1,14 @@
 """An explicit linear scheme stage by stage and as one row per cell: the same step, and the form that moves less."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fluxforge.mesh import DualGraph, Neumann, dual, fourier_step, jittered
 from fluxforge.scheme import Scheme, linear_stages
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import LinearStepper, _linear, stepper
-from fluxforge.stepping._assemble import AffineMap, apply, assemble
+from fluxforge.stepping import AffineMap, LinearStepper, _linear, apply, assemble, operator, stepper
+from fluxforge.stepping._linear import stage_rows
 from strategies import BOUNDARIES, MESHES, noise
 
 EXPLICIT = [scheme for scheme in BUILT_IN.values() if not scheme.implicit and linear_stages(scheme) is not None]
@@ -15,16 +16,20 @@ GRAPHS = {name: dual(MESHES["mixed"], conditions) for name, conditions in BOUNDA
 EPS = float(np.finfo(float).eps)
 
 
-def in_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) -> tuple[LinearStepper, LinearStepper]:
+def build_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) -> tuple[LinearStepper, LinearStepper]:
     """Stage by stage, and as one row per cell."""
-    found = []
-    for share in (-1.0, np.inf):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_linear, "MOST_OF_STAGED", share)
-            step = stepper(scheme, graph, dt, source=S)
-        assert isinstance(step, LinearStepper)
-        found.append(step)
-    return found[0], found[1]
+    step = operator(scheme, graph, dt=dt)
+    merged = ({"T_new": AffineMap({"T": step.M, "S": step.N}, step.b)},)
+    staged, whole = (
+        LinearStepper(
+            stages=tuple(stage_rows(stage, source=S, order=None, dtype=np.dtype(float)) for stage in stages if stage),
+            order=None,
+            always=jnp.asarray(True),
+            dtype="float64",
+        )
+        for stages in (assemble(scheme, graph, dt=dt, parameters=None), merged)
+    )
+    return staged, whole
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
@@ -32,7 +37,7 @@ def in_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray) ->
 def test_both_forms_are_the_same_step_to_round_off(scheme: Scheme, graph: DualGraph) -> None:
     T, S = noise(graph.cells, 1), noise(graph.cells, 2)
     dt = 0.4 * fourier_step(graph)
-    staged, whole = in_both_forms(scheme, graph, dt, S)
+    staged, whole = build_both_forms(scheme, graph, dt, S)
     assert len(whole.stages) == 1
     assert len(staged.stages) >= len(whole.stages)
     # Each form is sums of at most `terms` products, over the stages: off by ε times that many of the same sums of
@@ -54,7 +59,7 @@ def test_both_forms_are_the_same_step_to_round_off(scheme: Scheme, graph: DualGr
 def test_the_form_that_moves_far_fewer_bytes_is_taken(scheme: Scheme) -> None:
     graph = dual(jittered(12, 0.3, seed=1))
     S, dt = np.zeros(graph.cells), 0.4 * fourier_step(graph)
-    moved = [step.bytes_per_cell(graph.cells) or 0.0 for step in in_both_forms(scheme, graph, dt, S)]
+    moved = [step.bytes_per_cell(graph.cells) or 0.0 for step in build_both_forms(scheme, graph, dt, S)]
     taken = stepper(scheme, graph, dt).bytes_per_cell(graph.cells)
     assert taken == (moved[1] if moved[1] <= 0.75 * moved[0] else moved[0])
 
@@ -75,7 +80,7 @@ def test_the_corrected_flux_is_one_row_per_cell() -> None:
 def test_what_is_expected_of_few_rows_is_no_more_than_all_need(scheme: Scheme) -> None:
     graph = dual(jittered(20, 0.3, seed=3), Neumann())
     stages = assemble(scheme, graph, dt=0.4 * fourier_step(graph), parameters=None)
-    _, whole = in_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
+    _, whole = build_both_forms(scheme, graph, 0.4 * fourier_step(graph), np.zeros(graph.cells))
     needed = whole.bytes_per_cell(graph.cells)
     assert needed is not None
     assert 0.5 * needed * graph.cells <= _linear.least_bytes(stages, graph.cells, 8) <= needed * graph.cells

@@ -50,8 +50,8 @@ def test_the_generator_is_the_same_semi_discrete_system(name: str, conditions: C
     """dT/dt = L T + S + r, column by column from the loops; `corrected` has an operator of its own."""
     mesh = SIDED["mixed"]
     graph = dual(mesh, conditions)
-    found = generator(BUILT_IN[name], graph, parameters={"alpha": 1.7})
-    assert gap(found.N.toarray(), np.eye(graph.cells)) <= 1e-13
+    system = generator(BUILT_IN[name], graph, parameters={"alpha": 1.7})
+    assert gap(system.N.toarray(), np.eye(graph.cells)) <= 1e-13
     if name == "corrected":
         return
     slow = plain_loops.plain(mesh, walls(conditions))
@@ -59,8 +59,8 @@ def test_the_generator_is_the_same_semi_discrete_system(name: str, conditions: C
     columns = [
         np.array(plain_loops.heat_flow(slow, unit, 1.7)) / graph.V - still for unit in np.eye(graph.cells).tolist()
     ]
-    assert gap(found.M.toarray(), np.array(columns).T) <= 1e-13
-    assert gap(found.b, still) <= 1e-13
+    assert gap(system.M.toarray(), np.array(columns).T) <= 1e-13
+    assert gap(system.b, still) <= 1e-13
 
 
 def test_the_printed_schemes_have_the_generators_we_say() -> None:
@@ -81,7 +81,7 @@ def test_the_printed_schemes_have_the_generators_we_say() -> None:
 def test_the_generator_is_the_slope_of_the_step_at_zero(scheme: Scheme) -> None:
     """By central differences of the explicit map F, the third derivative's share removed by one extrapolation."""
     graph = dual(MESHES["mixed"], BOUNDARIES["both"])
-    found = generator(scheme, graph)
+    system = generator(scheme, graph)
     h = 1e-2 * fourier_step(graph)
     parts = {dt: operator(scheme, graph, dt=dt) for dt in (h, -h, 2 * h, -2 * h)}
 
@@ -91,7 +91,7 @@ def test_the_generator_is_the_slope_of_the_step_at_zero(scheme: Scheme) -> None:
         return np.asarray(value) if part == "b" else value.toarray()
 
     for part in ("M", "N", "b"):
-        exact = getattr(found, part)
+        exact = getattr(system, part)
         assert gap(exact if part == "b" else exact.toarray(), slope(part)) <= 1e-7
 
 
@@ -130,8 +130,8 @@ def rms_gap(scheme: Scheme, graph: DualGraph) -> float:
     """How far one step of the scheme is from the midpoint rule on white noise, relative to it."""
     dt = 0.5 * fourier_step(graph)
     T = noise(graph.cells, 5)
-    exact, found = (whole_step(s, graph, dt)(T) for s in (BUILT_IN["midpoint"], scheme))
-    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+    exact, after = (whole_step(s, graph, dt)(T) for s in (BUILT_IN["midpoint"], scheme))
+    return float(np.linalg.norm(after - exact) / np.linalg.norm(exact))
 
 
 BACK = "dt/2*(alpha*A/delta)**2/V_N*(T_P - T_N)"
@@ -207,7 +207,7 @@ def test_a_scheme_that_is_not_linear_has_no_matrix() -> None:
 def test_an_affine_scheme_keeps_its_constant() -> None:
     builder = SchemeBuilder().stage({"m": "A", "z": "T_N + n_x*A + 2"}, {"T_new": "T + dt*z + m + 3*V"})
     graph = dual(MESHES["mixed"], Dirichlet(5.0))
-    found = operator(builder.build("affine", summary="", claims=Claims()), graph, dt=0.5)
+    step = operator(builder.build("affine", summary="", claims=Claims()), graph, dt=0.5)
     around, ghosts, count = np.zeros(graph.cells), np.zeros(graph.cells), np.zeros(graph.cells)
     for f, P in enumerate(graph.owner):
         around[P] += graph.A[f]
@@ -218,23 +218,23 @@ def test_an_affine_scheme_keeps_its_constant() -> None:
             around[graph.neighbour[f]] += graph.A[f]
             count[graph.neighbour[f]] += 1
     # Σ n_x A closes to zero around every cell.
-    assert gap(found.b, 0.5 * (ghosts + 2 * count) + around + 3 * graph.V) <= 1e-13
-    assert abs(found.N).max() == 0
+    assert gap(step.b, 0.5 * (ghosts + 2 * count) + around + 3 * graph.V) <= 1e-13
+    assert abs(step.N).max() == 0
 
 
 def test_a_scheme_of_geometry_alone_has_no_matrix_entries() -> None:
     scheme = SchemeBuilder().stage({"m": "A"}, {"T_new": "m/V"}).build("m", summary="", claims=Claims())
     graph = dual(MESHES["jittered"])
-    found = operator(scheme, graph, dt=1.0)
-    assert abs(found.M).max() == 0
-    assert (found.b > 0).all()
+    step = operator(scheme, graph, dt=1.0)
+    assert abs(step.M).max() == 0
+    assert (step.b > 0).all()
 
 
 def test_a_fixed_output_is_seen_through_its_ghost_rule() -> None:
     """An earlier output that is geometry: Dirichlet ghosts show g of it, as of any temperature."""
     builder = SchemeBuilder().stage({"m": "A"}, {"a": "m/V"}).stage({"z": "a_N - a_P"}, {"T_new": "z"})
     graph = dual(MESHES["mixed"], Dirichlet(7.0))
-    found = operator(builder.build("m", summary="", claims=Claims()), graph, dt=1.0).b
+    constant = operator(builder.build("m", summary="", claims=Claims()), graph, dt=1.0).b
     around = np.zeros(graph.cells)
     for f, P in enumerate(graph.owner):
         around[P] += graph.A[f]
@@ -246,7 +246,7 @@ def test_a_fixed_output_is_seen_through_its_ghost_rule() -> None:
         wanted[P] += (a[N] if f < graph.interior else 7.0) - a[P]
         if f < graph.interior:
             wanted[N] += a[P] - a[N]
-    assert gap(found, wanted) <= 1e-13
+    assert gap(constant, wanted) <= 1e-13
 
 
 def test_the_theta_of_an_operator_is_that_of_its_scheme() -> None:

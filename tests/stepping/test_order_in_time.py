@@ -18,13 +18,13 @@ STEPS = np.array([16, 32, 64, 128, 256])
 
 def exact(scheme: Scheme, graph: DualGraph, T: np.ndarray, S: np.ndarray, end: float) -> np.ndarray:
     """exp of [[G, f], [0, 0]] applied to (T, 1)."""
-    found = generator(scheme, graph)
-    forcing = coo_array((found.N @ S + found.b)[:, None])
-    whole = csr_array(block_array([[found.M, forcing], [None, coo_array((1, 1))]]))
+    system = generator(scheme, graph)
+    forcing = coo_array((system.N @ S + system.b)[:, None])
+    whole = csr_array(block_array([[system.M, forcing], [None, coo_array((1, 1))]]))
     return expm_multiply(end * whole, np.append(T, 1.0))[:-1]
 
 
-def observed(scheme: Scheme, graph: DualGraph, T0: np.ndarray, S: np.ndarray) -> np.ndarray:
+def observed_orders(scheme: Scheme, graph: DualGraph, T0: np.ndarray, S: np.ndarray) -> np.ndarray:
     """The order between successive halvings of the step."""
     end = 16 * fourier_step(graph)
     wanted = exact(scheme, graph, T0, S, end)
@@ -62,23 +62,23 @@ def lumpy(graph: DualGraph) -> np.ndarray:
 )
 def test_the_order_in_time_is_as_claimed(name: str, order: int) -> None:
     scheme = BUILT_IN[name]
-    found = observed(scheme, GRAPH, smooth(GRAPH), lumpy(GRAPH))
+    rates = observed_orders(scheme, GRAPH, smooth(GRAPH), lumpy(GRAPH))
     assert scheme.claims.time_order == order
-    assert np.abs(found[-2:] - order).max() <= 0.1
+    assert np.abs(rates[-2:] - order).max() <= 0.1
 
 
 def test_the_printed_midpoint_rule_is_of_first_order_when_only_the_source_acts() -> None:
     scheme = BUILT_IN["midpoint-printed"]
-    found = observed(scheme, COLD, np.zeros(COLD.cells), lumpy(COLD))
-    assert np.abs(found[-2:] - 1).max() <= 0.1
+    rates = observed_orders(scheme, COLD, np.zeros(COLD.cells), lumpy(COLD))
+    assert np.abs(rates[-2:] - 1).max() <= 0.1
     assert scheme.claims.time_order == 1
 
 
 def test_the_printed_midpoint_rule_is_of_second_order_without_a_source() -> None:
-    found = observed(BUILT_IN["midpoint-printed"], COLD, smooth(COLD), np.zeros(COLD.cells))
-    assert np.abs(found[-2:] - 2).max() <= 0.1
+    rates = observed_orders(BUILT_IN["midpoint-printed"], COLD, smooth(COLD), np.zeros(COLD.cells))
+    assert np.abs(rates[-2:] - 2).max() <= 0.1
 
 
 def test_the_right_midpoint_rule_does_not_care() -> None:
-    found = observed(BUILT_IN["midpoint"], COLD, np.zeros(COLD.cells), lumpy(COLD))
-    assert np.abs(found[-2:] - 2).max() <= 0.1
+    rates = observed_orders(BUILT_IN["midpoint"], COLD, np.zeros(COLD.cells), lumpy(COLD))
+    assert np.abs(rates[-2:] - 2).max() <= 0.1

@@ -99,11 +99,11 @@ def test_the_limit_of_transport_is_the_largest_disc_in_the_region_of_stability(n
 
     graph = dual(squares(6), FREE)
     scheme = find(name, ADVECTION)
-    found = step_limit(scheme, graph, parameters={"a": (1, 0)})
-    assert found is not None
+    limit = step_limit(scheme, graph, parameters={"a": (1, 0)})
+    assert limit is not None
     # The radii are known to four digits.
     assert disc_radius(amplification(find(name))) == pytest.approx(radius, abs=1e-4)
-    assert found.dt == pytest.approx(radius / 6, rel=1e-4)
+    assert limit.dt == pytest.approx(radius / 6, rel=1e-4)
 
 
 def test_a_transport_step_beyond_its_limit_is_refused() -> None:

@@ -12,15 +12,15 @@ from fluxforge.stepping import generator, simulate, step_limit
 from fluxforge.stepping._field import data_envelope
 
 
-def reacting(reaction: str, diffusion: str = "D", **defaults: float) -> Equation:
+def equation_with_reaction(reaction: str, diffusion: str = "D", **defaults: float) -> Equation:
     """An equation whose parameters have these defaults."""
     parameters = {name: {"default": value} for name, value in defaults.items()}
     return from_document({"name": "reacting", "diffusion": diffusion, "reaction": reaction, "parameters": parameters})
 
 
-GROWTH = reacting("k*u", D=1.0, k=1.0)
-COOLING = reacting("k*(w - u)", D=1.0, k=1.0, w=2.0)
-ONLY_GROWTH = reacting("k*u", "0", k=1.0)
+GROWTH = equation_with_reaction("k*u", D=1.0, k=1.0)
+COOLING = equation_with_reaction("k*(w - u)", D=1.0, k=1.0, w=2.0)
+ONLY_GROWTH = equation_with_reaction("k*u", "0", k=1.0)
 
 
 @pytest.mark.parametrize("n", [6, 14])
@@ -28,12 +28,12 @@ ONLY_GROWTH = reacting("k*u", "0", k=1.0)
 def test_modes_that_have_to_grow_do_not_limit_the_step(n: int, k: float) -> None:
     """On meshes whose eigenvalues are all found and on larger ones; also where growth is faster than diffusion."""
     graph = dual(jittered(n, 0.2, 1), Neumann())
-    found = step_limit(find("euler", GROWTH), graph, parameters={"D": 1.0, "k": k})
+    limit = step_limit(find("euler", GROWTH), graph, parameters={"D": 1.0, "k": k})
     eigenvalues = np.linalg.eigvals(generator(find("euler", GROWTH), graph, parameters={"D": 1.0, "k": k}).M.toarray())
     decay = -eigenvalues.real.min()
-    assert found is not None
+    assert limit is not None
     # Iterated eigenvalues are good to about five digits.
-    assert found.dt == pytest.approx(2 / decay if decay > 0 else math.inf, rel=1e-4)
+    assert limit.dt == pytest.approx(2 / decay if decay > 0 else math.inf, rel=1e-4)
     run = simulate("rk4", jittered(n, 0.2, 1), equation=GROWTH, initial=1.0, boundary=Neumann(), steps=3)
     assert run.fields[-1] == pytest.approx(math.exp(run.times[-1]), rel=1e-9)
 
@@ -41,13 +41,13 @@ def test_modes_that_have_to_grow_do_not_limit_the_step(n: int, k: float) -> None
 def test_growth_beyond_the_equations_own_is_stable_at_no_step() -> None:
     backwards = {"z": "-A*D/delta*(T_N - T_P)"}
     scheme = SchemeBuilder(GROWTH).stage(backwards, {"T_new": "T + dt*z/V + dt*k*T"}).build("wrong", claims=Claims())
-    found = step_limit(scheme, dual(squares(4)))
-    assert found is None or found.dt < 1e-9
+    limit = step_limit(scheme, dual(squares(4)))
+    assert limit is None or limit.dt < 1e-9
 
 
 def test_a_constant_in_the_reaction_leaves_the_factor_and_the_limit() -> None:
     graph = dual(jittered(5, 0.2, 1))
-    decay = reacting("-k*u", D=1.0, k=1.0)
+    decay = equation_with_reaction("-k*u", D=1.0, k=1.0)
     assert amplification(find("rk4", COOLING)) == amplification(find("rk4", decay))
     cooling, decaying = (step_limit(find("euler", equation), graph) for equation in (COOLING, decay))
     assert cooling is not None
@@ -57,8 +57,8 @@ def test_a_constant_in_the_reaction_leaves_the_factor_and_the_limit() -> None:
 def test_a_decaying_reaction_has_an_envelope() -> None:
     graph = dual(squares(3), Dirichlet(1.0))
     zero = np.zeros(graph.cells)
-    found = data_envelope(COOLING, graph, None, initial=zero + 3.0, source=zero + 0.5)
-    assert (found.start, found.rate) == (3.0, 2.5)
+    envelope = data_envelope(COOLING, graph, None, initial=zero + 3.0, source=zero + 0.5)
+    assert (envelope.start, envelope.rate) == (3.0, 2.5)
     assert data_envelope(GROWTH, graph, None, initial=zero, source=zero).start == math.inf
     run = simulate("euler", squares(5), equation=COOLING, initial="x", dt_fraction=3.0, force=True, throw=False)
     assert run.blew_up_at is not None
@@ -73,6 +73,6 @@ def test_growth_without_any_exchange_runs_with_the_step_given(name: str) -> None
     assert run.fields[-1] == pytest.approx(factor**3, rel=1e-13)
     assert run.dt_limit == math.inf
     # Also where eigenvalues are iterated: without the growth nothing is left of the generator.
-    found = step_limit(find(name, ONLY_GROWTH), dual(squares(18)))
-    assert found is not None
-    assert found.dt == math.inf
+    limit = step_limit(find(name, ONLY_GROWTH), dual(squares(18)))
+    assert limit is not None
+    assert limit.dt == math.inf

@@ -1,4 +1,4 @@
-"""Steppers that walk the cells in an order of their own, which nobody sees."""
+"""Steppers that renumber the cells: the results are those in the mesh's order."""
 
 import numpy as np
 import pytest
@@ -26,11 +26,11 @@ def test_a_shuffled_mesh_is_put_in_order_and_a_sorted_one_left_alone() -> None:
 def test_the_order_of_a_stepper_is_invisible(scheme: Scheme) -> None:
     T, S = noise(SHUFFLED.cells, 1), noise(SHUFFLED.cells, 2)
     dt = 0.5 * fourier_step(SHUFFLED, 1.3)
-    found = operator(scheme, SHUFFLED, dt=dt, parameters={"alpha": 1.3})
-    wanted = found.M @ T + found.N @ S + found.b
+    system = operator(scheme, SHUFFLED, dt=dt, parameters={"alpha": 1.3})
+    wanted = system.M @ T + system.N @ S + system.b
     if scheme.implicit:
-        left, right = sides(found)
-        wanted = spsolve(left.tocsc(), right @ T + found.N @ S + found.b)
+        left, right = sides(system)
+        wanted = spsolve(left.tocsc(), right @ T + system.N @ S + system.b)
     for renumber in (True, False):
         step = stepper(scheme, SHUFFLED, dt, diffusivity=1.3, source=S, renumber=renumber)
         after = np.asarray(step.rollout(T, 1))

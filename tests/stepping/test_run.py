@@ -1,4 +1,4 @@
-"""Whole runs: what is refused, what is kept, what blows up and when."""
+"""Whole runs: refused arguments, saved fields, and the step at which a run blows up."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,18 +21,18 @@ LIMIT = step_limit(BUILT_IN["euler"], dual(MESH))
 
 def test_a_run_is_its_steps_and_keeps_the_fields_at_the_times_it_says() -> None:
     T, S = noise(GRAPH.cells, 1), noise(GRAPH.cells, 2)
-    found = simulate(
+    run = simulate(
         "euler", MESH, initial=T, source=S, boundary=BOUNDARIES["both"], diffusivity=1.7, steps=10, save_every=4
     )
     dt = 0.5 * fourier_step(GRAPH, 1.7)
-    assert (found.scheme, found.steps, found.blew_up_at) == ("euler", 10, None)
-    assert found.dt == pytest.approx(dt, rel=1e-14)
-    assert found.dt_fourier == pytest.approx(2 * dt, rel=1e-14)
-    assert found.times == pytest.approx(dt * np.array([0, 4, 8, 10]), rel=1e-14)
+    assert (run.scheme, run.steps, run.blew_up_at) == ("euler", 10, None)
+    assert run.dt == pytest.approx(dt, rel=1e-14)
+    assert run.dt_fourier == pytest.approx(2 * dt, rel=1e-14)
+    assert run.times == pytest.approx(dt * np.array([0, 4, 8, 10]), rel=1e-14)
     step, fields = whole_step(BUILT_IN["euler"], GRAPH, dt, 1.7), [T]
     for _ in range(10):
         fields.append(step(fields[-1], S))
-    assert np.abs(found.fields - np.array(fields)[[0, 4, 8, 10]]).max() <= 1e-12
+    assert np.abs(run.fields - np.array(fields)[[0, 4, 8, 10]]).max() <= 1e-12
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_a_run_is_its_steps_and_keeps_the_fields_at_the_times_it_says() -> None:
 )
 def test_about_twenty_fields_are_kept_and_the_last_always(steps: int, every: int | None, marks: list[int]) -> None:
     seen: list[int] = []
-    found = simulate("euler", MESH, steps=steps, save_every=every, initial=1.0, progress=seen.append)
-    assert (found.times / found.dt).round(6).tolist() == marks
-    assert len(found.fields) == len(marks)
+    run = simulate("euler", MESH, steps=steps, save_every=every, initial=1.0, progress=seen.append)
+    assert (run.times / run.dt).round(6).tolist() == marks
+    assert len(run.fields) == len(marks)
     assert seen == marks[1:]
-    assert found.seconds_per_step >= 0
+    assert run.seconds_per_step >= 0
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_about_twenty_fields_are_kept_and_the_last_always(steps: int, every: int
 def test_the_initial_field_is_a_number_a_formula_a_function_or_an_array(
     given: object, wanted: Callable[..., object]
 ) -> None:
-    found = simulate("euler", MESH, initial=given, steps=1)  # type: ignore[arg-type]
-    assert found.fields[0] == pytest.approx(wanted(*GRAPH.x.T), rel=1e-15)
-    assert found.fields.dtype == float
+    run = simulate("euler", MESH, initial=given, steps=1)  # type: ignore[arg-type]
+    assert run.fields[0] == pytest.approx(wanted(*GRAPH.x.T), rel=1e-15)
+    assert run.fields.dtype == float
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_the_printed_crank_nicolson_scheme_is_refused_at_any_step() -> None:
 
 
 def test_an_implicit_run_takes_steps_as_long_as_it_likes() -> None:
-    found = simulate("crank-nicolson", MESH, dt_fraction=100.0, steps=3, initial="x")
-    assert found.dt_limit == np.inf
-    assert found.summary().dt_limit is None
-    assert found.summary().dt_limit_kind == "unlimited"
-    assert found.summary().dt_over_fourier == pytest.approx(100.0)
+    run = simulate("crank-nicolson", MESH, dt_fraction=100.0, steps=3, initial="x")
+    assert run.dt_limit == np.inf
+    assert run.summary().dt_limit is None
+    assert run.summary().dt_limit_kind == "unlimited"
+    assert run.summary().dt_over_fourier == pytest.approx(100.0)
 
 
 BOUND = 1e8
@@ -133,19 +133,19 @@ def test_a_run_that_blows_up_names_the_step_whatever_is_saved(every: int) -> Non
     problem: dict[str, Any] = {"initial": T, "dt": dt, "force": True, "steps": 200, "save_every": every}
     with pytest.raises(InstabilityError, match=rf"^scheme 'euler' blew up at step {wanted} of 200$"):
         simulate("euler", MESH, **problem)
-    found = simulate("euler", MESH, **problem, throw=False)
-    assert found.blew_up_at == wanted
-    assert found.steps == (wanted - 1) // every * every
-    assert found.times[-1] == pytest.approx(found.steps * dt)
-    assert np.isfinite(found.fields).all()
-    assert np.abs(found.fields).max() <= BOUND * (1 + np.abs(T).max())
-    assert found.summary().blew_up_at == wanted
+    run = simulate("euler", MESH, **problem, throw=False)
+    assert run.blew_up_at == wanted
+    assert run.steps == (wanted - 1) // every * every
+    assert run.times[-1] == pytest.approx(run.steps * dt)
+    assert np.isfinite(run.fields).all()
+    assert np.abs(run.fields).max() <= BOUND * (1 + np.abs(T).max())
+    assert run.summary().blew_up_at == wanted
 
 
 def test_a_run_that_overflows_names_a_step_too() -> None:
-    found = simulate("euler", MESH, initial=noise(GRAPH.cells), dt=1e300, force=True, steps=5, throw=False)
-    assert found.blew_up_at == 1
-    assert found.steps == 0
+    run = simulate("euler", MESH, initial=noise(GRAPH.cells), dt=1e300, force=True, steps=5, throw=False)
+    assert run.blew_up_at == 1
+    assert run.steps == 0
 
 
 LARGE = 1e11
@@ -166,20 +166,20 @@ LARGE = 1e11
 @pytest.mark.parametrize("scheme", ["euler", "crank-nicolson"])
 def test_large_data_are_no_explosion(scheme: str, problem: dict[str, Any]) -> None:
     """From zero, a field follows its walls, sources and fluxes, however large they are."""
-    found = simulate(scheme, MESH, dt_fraction=0.4, steps=60, **problem)
-    assert (found.blew_up_at, found.steps) == (None, 60)
-    size = max(abs(found.fields.min()), found.fields.max())
+    run = simulate(scheme, MESH, dt_fraction=0.4, steps=60, **problem)
+    assert (run.blew_up_at, run.steps) == (None, 60)
+    size = max(abs(run.fields.min()), run.fields.max())
     assert size > 1e9
-    assert found.summary().heat is not None
+    assert run.summary().heat is not None
 
 
 @pytest.mark.parametrize("problem", [{"boundary": Dirichlet(LARGE)}, {"source": LARGE}, {"boundary": Neumann(LARGE)}])
 def test_large_data_blow_up_later_and_relative_to_their_size(problem: dict[str, Any]) -> None:
     assert LIMIT is not None
-    found = simulate("euler", MESH, dt=3 * LIMIT.dt, force=True, steps=400, throw=False, **problem)
-    assert found.blew_up_at is not None
-    assert found.blew_up_at > 2
-    assert np.abs(found.fields).max() <= 1e8 * (1 + LARGE + LARGE * 1e3 * found.times[-1])
+    run = simulate("euler", MESH, dt=3 * LIMIT.dt, force=True, steps=400, throw=False, **problem)
+    assert run.blew_up_at is not None
+    assert run.blew_up_at > 2
+    assert np.abs(run.fields).max() <= 1e8 * (1 + LARGE + LARGE * 1e3 * run.times[-1])
 
 
 def test_a_source_counts_by_the_time_it_has_acted() -> None:
@@ -208,14 +208,12 @@ def test_data_beyond_single_precision_are_refused_there() -> None:
 @pytest.mark.parametrize("solver", ["direct", "amg", "cg"])
 @pytest.mark.parametrize("share", [1e3, 1e9, 1e13])
 def test_an_insulated_box_keeps_its_heat_at_any_step_that_is_allowed(share: float, solver: Any) -> None:
-    found = simulate(
-        "crank-nicolson", MESH, boundary=Neumann(), initial="x", dt_fraction=share, steps=50, solver=solver
-    )
-    start = found.graph.V @ found.fields[0]
+    run = simulate("crank-nicolson", MESH, boundary=Neumann(), initial="x", dt_fraction=share, steps=50, solver=solver)
+    start = run.graph.V @ run.fields[0]
     # Differences of T_θ are about 1/Δt of those of T, so that the fluxes of a step are of the size of the field. What a
     # cell gives and its neighbour receives are equal to a few ε of that; there are at most four of them and 50 steps.
-    assert found.summary().heat == pytest.approx(start, rel=50 * 10 * np.finfo(float).eps)
-    assert np.abs(found.fields).max() <= 2.0
+    assert run.summary().heat == pytest.approx(start, rel=50 * 10 * np.finfo(float).eps)
+    assert np.abs(run.fields).max() <= 2.0
 
 
 @pytest.mark.parametrize(("dtype", "share"), [("float64", 1e14), ("float64", 1e200), ("float32", 1e6)])
@@ -262,9 +260,9 @@ def test_what_is_not_there_is_refused_by_name() -> None:
 def test_a_mesh_that_exchanges_nothing_needs_a_step_of_its_own() -> None:
     with pytest.raises(InputError, match="no Fourier step: give dt itself"):
         simulate("euler", squares(1), boundary=Neumann())
-    found = simulate("euler", squares(1), boundary=Neumann(), dt=0.25, steps=4, source=2.0)
-    assert found.fields[-1] == pytest.approx([2.0])
-    assert found.summary().dt_over_fourier is None
+    run = simulate("euler", squares(1), boundary=Neumann(), dt=0.25, steps=4, source=2.0)
+    assert run.fields[-1] == pytest.approx([2.0])
+    assert run.summary().dt_over_fourier is None
 
 
 def test_a_mesh_on_which_a_scheme_has_no_finite_coefficients_is_bad_input() -> None:
@@ -275,37 +273,37 @@ def test_a_mesh_on_which_a_scheme_has_no_finite_coefficients_is_bad_input() -> N
 
 def test_a_scheme_that_is_not_linear_runs_without_a_limit() -> None:
     stage = SchemeBuilder().stage({"z": "alpha*A/delta*(T_N - T_P)*(1 + T_P**2)"}, {"T_new": "T + dt/V*z"})
-    found = simulate(stage.build("hot", summary="", claims=Claims()), MESH, initial="x*y", dt_fraction=0.1, steps=3)
-    assert found.dt_limit is None
-    assert found.summary().dt_limit is None
-    assert found.summary().dt_limit_kind == "unknown"
-    assert found.steps == 3
+    run = simulate(stage.build("hot", summary="", claims=Claims()), MESH, initial="x*y", dt_fraction=0.1, steps=3)
+    assert run.dt_limit is None
+    assert run.summary().dt_limit is None
+    assert run.summary().dt_limit_kind == "unknown"
+    assert run.steps == 3
 
 
 def test_the_summary_is_that_of_the_last_field() -> None:
-    found = simulate("euler", MESH, initial="1 + x", boundary=Dirichlet(3.0), steps=2)
-    T, V, summary = found.fields[-1], found.graph.V, found.summary()
+    run = simulate("euler", MESH, initial="1 + x", boundary=Dirichlet(3.0), steps=2)
+    T, V, summary = run.fields[-1], run.graph.V, run.summary()
     assert summary.heat == pytest.approx(V @ T)
     assert summary.mean == pytest.approx(V @ T / V.sum())
     assert summary.energy == pytest.approx(0.5 * V @ T**2)
     assert (summary.min, summary.max) == (T.min(), T.max())
     assert (summary.cells, summary.steps, summary.scheme) == (24, 2, "euler")
-    assert summary.time == found.times[-1]
-    assert summary.dt_limit == found.dt_limit
+    assert summary.time == run.times[-1]
+    assert summary.dt_limit == run.dt_limit
     assert summary.dt_limit_kind == "finite"
 
 
 def test_schemes_are_compared_with_the_first() -> None:
     seen: list[int] = []
-    found = compare(
+    comparison = compare(
         ["euler", "midpoint", "two-hop"], MESH, initial=noise(GRAPH.cells), steps=4, save_every=2, progress=seen.append
     )
-    rows = found.table()
+    rows = comparison.table()
     assert [row.scheme for row in rows] == ["euler", "midpoint", "two-hop"]
     assert (rows[0].l2_difference, rows[0].linf_difference) == (0.0, 0.0)
-    first, other = (run.fields[-1] for run in found.simulations[:2])
+    first, other = (run.fields[-1] for run in comparison.simulations[:2])
     assert rows[1].linf_difference == pytest.approx(np.abs(other - first).max() / np.abs(first).max())
-    V = found.simulations[0].graph.V
+    V = comparison.simulations[0].graph.V
     assert rows[1].l2_difference == pytest.approx(np.sqrt(V @ (other - first) ** 2 / (V @ first**2)))
     assert rows[2].l2_difference == pytest.approx(rows[1].l2_difference, rel=1e-9)
     assert seen == [2, 4, 6, 8, 10, 12]

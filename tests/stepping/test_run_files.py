@@ -77,8 +77,8 @@ def test_one_field_makes_a_run_and_an_animation_too(tmp_path: Path) -> None:
 
 
 def test_a_comparison_is_a_folder_a_scheme_and_a_table(tmp_path: Path) -> None:
-    found = compare(["euler", "midpoint"], MESHES["triangles"], initial="x", steps=2)
-    written = write_comparison(found, tmp_path)
+    comparison = compare(["euler", "midpoint"], MESHES["triangles"], initial="x", steps=2)
+    written = write_comparison(comparison, tmp_path)
     assert all(path.is_file() for path in written)
     assert (tmp_path / "euler" / "summary.json").is_file()
     assert (tmp_path / "midpoint" / "final.png").is_file()
@@ -138,19 +138,19 @@ def test_a_field_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_field(str(tmp_path / "none.npy"), 4)
     with pytest.raises(InputError, match=r"none\.vtu"):
         read_field(str(tmp_path / "none.vtu"), 4)
-    found = simulate("euler", MESHES["triangles"], steps=1)
-    write_series(found, tmp_path)
+    simulation = simulate("euler", MESHES["triangles"], steps=1)
+    write_series(simulation, tmp_path)
     with pytest.raises(InputError, match="has no cell data 'S'; it has: T"):
-        read_field(f"{tmp_path}/T_0.vtu:S", found.graph.cells)
+        read_field(f"{tmp_path}/T_0.vtu:S", simulation.graph.cells)
     with pytest.raises(InputError, match="and the mesh has 5 cells"):
         read_field(f"{tmp_path}/T_0.vtu:T", 5)
 
 
 def test_a_mesh_without_sides_is_written_too(tmp_path: Path) -> None:
     base = MESHES["triangles"]
-    found = simulate("euler", Mesh(base.points, base.cells), initial="x", steps=1)
-    write_series(found, tmp_path)
-    assert np.array_equal(read_field(f"{tmp_path}/T_1.vtu", found.graph.cells), found.fields[-1])
+    simulation = simulate("euler", Mesh(base.points, base.cells), initial="x", steps=1)
+    write_series(simulation, tmp_path)
+    assert np.array_equal(read_field(f"{tmp_path}/T_1.vtu", simulation.graph.cells), simulation.fields[-1])
 
 
 def test_a_shorter_series_leaves_no_fields_of_a_longer_one_behind(tmp_path: Path) -> None:

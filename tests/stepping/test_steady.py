@@ -86,16 +86,16 @@ def test_the_correction_restores_convergence_on_right_triangles(n: int, mean: fl
 @pytest.mark.parametrize("name", ["euler", "corrected"])
 @pytest.mark.parametrize("family", ["squares", "equilateral", "cross"])
 def test_order_two_where_centroid_lines_are_perpendicular(family: str, name: str) -> None:
-    found = np.array([errors(name, family, n) for n in (8, 16, 32, 64)])
-    largest, mean = np.log2(found[:-1] / found[1:]).T
+    norms = np.array([errors(name, family, n) for n in (8, 16, 32, 64)])
+    largest, mean = np.log2(norms[:-1] / norms[1:]).T
     assert np.abs(mean - 2.0).max() <= 0.05
     assert np.abs(largest[-1] - 2.0).max() <= 0.1  # the acute corners of the parallelogram come late
-    assert found[-1].max() < 2e-3
+    assert norms[-1].max() < 2e-3
 
 
 def test_no_order_at_all_on_right_triangles() -> None:
-    found = np.array([errors("euler", "right", n) for n in (10, 20, 50, 100)])
-    fitted = -np.polyfit(np.log([10, 20, 50, 100]), np.log(found), 1)[0]
+    norms = np.array([errors("euler", "right", n) for n in (10, 20, 50, 100)])
+    fitted = -np.polyfit(np.log([10, 20, 50, 100]), np.log(norms), 1)[0]
     assert np.abs(fitted).max() <= 0.06
 
 

@@ -27,7 +27,7 @@ def gap(one: object, other: np.ndarray) -> float:
     return float(np.abs(np.asarray(one, float) - other).max() / max(1.0, np.abs(other).max()))
 
 
-def once(step: AbstractStepper, T: np.ndarray) -> jax.Array | np.ndarray:
+def take_one_step(step: AbstractStepper, T: np.ndarray) -> jax.Array | np.ndarray:
     """One compiled step, in the mesh's order."""
     return step.rollout(T, 1)
 
@@ -44,7 +44,7 @@ def test_the_stepper_is_its_matrices(name: str, mesh: str, boundary: str) -> Non
     T, S, dt = problem(graph, 2.5)
     step = stepper(scheme, graph, dt, diffusivity=2.5, source=S)
     assert isinstance(step, LinearStepper)
-    assert gap(once(step, T), whole_step(scheme, graph, dt, 2.5)(T, S)) <= 1e-13
+    assert gap(take_one_step(step, T), whole_step(scheme, graph, dt, 2.5)(T, S)) <= 1e-13
 
 
 @pytest.mark.parametrize("name", ["euler", "crank-nicolson"])
@@ -89,7 +89,7 @@ def test_another_number_of_steps_compiles_nothing() -> None:
 def test_the_stages_as_they_are_written_give_the_same_step(scheme: Scheme) -> None:
     T, S, dt = problem(BOTH, 2.5)
     step = general_stepper(scheme, BOTH, dt=dt, parameters={"alpha": 2.5}, source=S, dtype="float64")
-    assert gap(once(step, T), whole_step(scheme, BOTH, dt, 2.5)(T, S)) <= 1e-13
+    assert gap(take_one_step(step, T), whole_step(scheme, BOTH, dt, 2.5)(T, S)) <= 1e-13
 
 
 @pytest.mark.parametrize(("mesh", "boundary"), [("jittered", "dirichlet"), ("warped", "neumann")])
@@ -98,14 +98,14 @@ def test_the_stages_as_they_are_written_on_other_meshes(name: str, mesh: str, bo
     graph = dual(SIDED[mesh], BOUNDARIES[boundary])
     T, S, dt = problem(graph, 0.4)
     step = general_stepper(BUILT_IN[name], graph, dt=dt, parameters={"alpha": 0.4}, source=S, dtype="float64")
-    assert gap(once(step, T), whole_step(BUILT_IN[name], graph, dt, 0.4)(T, S)) <= 1e-13
+    assert gap(take_one_step(step, T), whole_step(BUILT_IN[name], graph, dt, 0.4)(T, S)) <= 1e-13
 
 
 @pytest.mark.parametrize("scheme", EXPLICIT.values(), ids=list(EXPLICIT))
 def test_single_precision_agrees_to_single_precision(scheme: Scheme) -> None:
     T, S, dt = problem(BOTH, 2.5)
     wanted = whole_step(scheme, BOTH, dt, 2.5)(T, S)
-    after = once(stepper(scheme, BOTH, dt, diffusivity=2.5, source=S, dtype="float32"), T)
+    after = take_one_step(stepper(scheme, BOTH, dt, diffusivity=2.5, source=S, dtype="float32"), T)
     assert after.dtype == jnp.float32
     assert 1e-9 < gap(after, wanted) <= 2e-5
 
@@ -113,7 +113,7 @@ def test_single_precision_agrees_to_single_precision(scheme: Scheme) -> None:
 def test_single_precision_of_the_stages_as_they_are_written() -> None:
     T, S, dt = problem(BOTH, 2.5)
     step = general_stepper(BUILT_IN["corrected"], BOTH, dt=dt, parameters={"alpha": 2.5}, source=S, dtype="float32")
-    after = once(step, T)
+    after = take_one_step(step, T)
     assert after.dtype == jnp.float32
     assert gap(after, whole_step(BUILT_IN["corrected"], BOTH, dt, 2.5)(T, S)) <= 2e-5
 
@@ -123,14 +123,14 @@ def test_single_precision_of_the_stages_as_they_are_written() -> None:
 def test_odd_graphs(scheme: Scheme, name: str) -> None:
     graph = dual(MESHES[name], Dirichlet(2.0))
     T, S, dt = problem(graph, 1.0)
-    assert gap(once(stepper(scheme, graph, dt, source=S), T), whole_step(scheme, graph, dt)(T, S)) <= 1e-13
+    assert gap(take_one_step(stepper(scheme, graph, dt, source=S), T), whole_step(scheme, graph, dt)(T, S)) <= 1e-13
 
 
 @pytest.mark.parametrize("scheme", BUILT_IN.values(), ids=str)
 def test_one_insulated_cell_stays_as_it_is(scheme: Scheme) -> None:
     """Every coefficient but the one of T itself is zero there."""
     graph = dual(MESHES["one"], Neumann())
-    assert np.asarray(once(stepper(scheme, graph, 0.1), np.array([3.0]))) == pytest.approx([3.0], rel=1e-15)
+    assert np.asarray(take_one_step(stepper(scheme, graph, 0.1), np.array([3.0]))) == pytest.approx([3.0], rel=1e-15)
 
 
 def test_a_field_that_is_zero_everywhere_is_a_field() -> None:
@@ -138,7 +138,7 @@ def test_a_field_that_is_zero_everywhere_is_a_field() -> None:
         SchemeBuilder().stage({"z": "(1 - chi)*(T_N - T_P)"}, {"T_new": "z"}).build("m", summary="", claims=Claims())
     )
     graph = dual(MESHES["mixed"])
-    assert np.asarray(once(stepper(scheme, graph, 0.1), noise(graph.cells))).tolist() == [0.0] * graph.cells
+    assert np.asarray(take_one_step(stepper(scheme, graph, 0.1), noise(graph.cells))).tolist() == [0.0] * graph.cells
 
 
 @pytest.mark.parametrize("name", ["euler", "corrected", "crank-nicolson"])
@@ -164,8 +164,8 @@ def test_a_scheme_by_name_and_by_file(tmp_path: Path) -> None:
     T, _, dt = problem(BOTH, 1.0)
     save(BUILT_IN["midpoint"], tmp_path / "mine.json")
     wanted = whole_step(BUILT_IN["midpoint"], BOTH, dt)(T)
-    assert gap(once(stepper("midpoint", BOTH, dt), T), wanted) <= 1e-13
-    assert gap(once(stepper(tmp_path / "mine.json", BOTH, dt), T), wanted) <= 1e-13
+    assert gap(take_one_step(stepper("midpoint", BOTH, dt), T), wanted) <= 1e-13
+    assert gap(take_one_step(stepper(tmp_path / "mine.json", BOTH, dt), T), wanted) <= 1e-13
     with pytest.raises(SchemeError, match="no scheme 'midpiont'"):
         stepper("midpiont", BOTH, dt)
     with pytest.raises(DocumentError, match="cannot be read"):
@@ -190,8 +190,8 @@ def test_a_scheme_that_is_not_linear_is_evaluated_as_it_is_written() -> None:
             k = f - BOTH.interior
             far = T[P] + BOTH.value[k] * BOTH.delta[f] if BOTH.neumann[k] else BOTH.value[k]
         flow[P] += w * (far - T[P]) * (1 + far**2 / 4 + abs(T[P]))
-    assert gap(once(step, T), T + dt / BOTH.V * flow + dt * S * T) <= 1e-13
-    assert gap(step.rollout(T, 2), np.asarray(once(step, np.asarray(once(step, T))))) <= 1e-14
+    assert gap(take_one_step(step, T), T + dt / BOTH.V * flow + dt * S * T) <= 1e-13
+    assert gap(step.rollout(T, 2), np.asarray(take_one_step(step, np.asarray(take_one_step(step, T))))) <= 1e-14
 
 
 def test_a_ring_in_a_scheme_that_is_not_linear() -> None:
@@ -200,7 +200,7 @@ def test_a_ring_in_a_scheme_that_is_not_linear() -> None:
     plain = SchemeBuilder().stage({"z": ring}, {"T_new": "T + z"}).build("m", summary="", claims=Claims())
     square = SchemeBuilder().stage({"z": ring}, {"T_new": "T + z + T**2"}).build("m", summary="", claims=Claims())
     T = noise(BOTH.cells)
-    assert gap(once(stepper(square, BOTH, 0.1), T), whole_step(plain, BOTH, 0.1)(T) + T**2) <= 1e-13
+    assert gap(take_one_step(stepper(square, BOTH, 0.1), T), whole_step(plain, BOTH, 0.1)(T) + T**2) <= 1e-13
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_a_ring_in_a_scheme_that_is_not_linear() -> None:
 def test_a_source_is_a_number_a_formula_a_function_or_an_array(source: Any) -> None:
     x, y = BOTH.x.T
     wanted = x - y**2 if isinstance(source, str) else source(x, y) if callable(source) else source
-    found = field_on_cells(source, BOTH, "the source")
-    assert np.allclose(found, np.broadcast_to(wanted, (BOTH.cells,)), rtol=1e-15)
-    assert found.dtype == float
+    field = field_on_cells(source, BOTH, "the source")
+    assert np.allclose(field, np.broadcast_to(wanted, (BOTH.cells,)), rtol=1e-15)
+    assert field.dtype == float
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_double_precision_is_refused_where_jax_would_silently_halve_it() -> None
     with jax.enable_x64(False):
         with pytest.raises(InputError, match=r"float64 needs JAX's 64-bit mode: .*or pass dtype='float32'$"):
             stepper("euler", BOTH, 1e-4)
-        after = once(stepper("euler", BOTH, 1e-4, dtype="float32"), np.zeros(BOTH.cells, np.float32))
+        after = take_one_step(stepper("euler", BOTH, 1e-4, dtype="float32"), np.zeros(BOTH.cells, np.float32))
     assert after.dtype == jnp.float32
 
 

@@ -48,26 +48,26 @@ def errors(scheme: str | Scheme, counts: tuple[int, ...], **changes: object) -> 
 
 @pytest.mark.parametrize("scheme", list(ORDERS))
 def test_every_integrator_keeps_its_order_with_data_that_change_in_time(scheme: str) -> None:
-    found = errors(scheme, COUNTS)
-    rates = np.log2(found[:-1] / found[1:])
+    norms = errors(scheme, COUNTS)
+    rates = np.log2(norms[:-1] / norms[1:])
     assert abs(rates[-1] - ORDERS[scheme]) < 0.1
     assert (np.abs(rates - ORDERS[scheme]) < 0.3).all()
-    assert found[-1] < {1: 0.1, 2: 2e-3, 4: 1e-6}[ORDERS[scheme]]
+    assert norms[-1] < {1: 0.1, 2: 2e-3, 4: 1e-6}[ORDERS[scheme]]
 
 
 @pytest.mark.parametrize("scheme", ["midpoint", "rk4"])
 def test_walls_and_sources_at_the_end_of_the_step_cost_the_order(scheme: str) -> None:
-    made = find(scheme)
-    naive = replace(made, stages=tuple(replace(stage, time=sp.Rational(1)) for stage in made.stages))
-    found = errors(naive, COUNTS)
-    assert abs(np.log2(found[-2] / found[-1]) - 1.0) < 0.1
+    built = find(scheme)
+    naive = replace(built, stages=tuple(replace(stage, time=sp.Rational(1)) for stage in built.stages))
+    norms = errors(naive, COUNTS)
+    assert abs(np.log2(norms[-2] / norms[-1]) - 1.0) < 0.1
 
 
 @pytest.mark.parametrize(("scheme", "order"), [("rk4", 4), ("crank-nicolson", 2)])
 def test_a_transfer_coefficient_may_change_in_time(scheme: str, order: int) -> None:
     outside = "(2 + 2*y)*cos(5*t) + 0.05/(2 + sin(3*t))*cos(5*t)"
-    found = errors(scheme, (5, 10, 20, 40, 80), boundary=WALLS | {"right": ff.Robin("2 + sin(3*t)", outside)})
-    assert abs(np.log2(found[-2] / found[-1]) - order) < 0.1
+    norms = errors(scheme, (5, 10, 20, 40, 80), boundary=WALLS | {"right": ff.Robin("2 + sin(3*t)", outside)})
+    assert abs(np.log2(norms[-2] / norms[-1]) - order) < 0.1
 
 
 @pytest.mark.parametrize(("scheme", "order"), [("rk4", 4), ("crank-nicolson", 2)])
@@ -75,7 +75,7 @@ def test_parameters_that_change_in_time_are_taken_at_stage_times(scheme: str, or
     # u = x² cos t with K = 0.1 + t/20: S = −x² sin t − 2 K cos t, and the second difference of x² is exact on a
     # row between insulated walls that hold the end's slope; walls at the faces are not, so both walls are Neumann.
     walls = {"left": ff.Neumann(), "right": ff.Neumann("2*cos(t)"), "top": ff.Neumann(), "bottom": ff.Neumann()}
-    found = []
+    norms = []
     for n in (4, 8, 16, 32):
         run = simulate(
             scheme,
@@ -89,8 +89,8 @@ def test_parameters_that_change_in_time_are_taken_at_stage_times(scheme: str, or
             dt=1.0 / n,
             force=True,
         )
-        found.append(run.error("x**2*cos(t)").max)
-    rates = np.log2(np.array(found[:-1]) / found[1:])
+        norms.append(run.error("x**2*cos(t)").max)
+    rates = np.log2(np.array(norms[:-1]) / norms[1:])
     assert abs(rates[-1] - order) < 0.15
 
 
@@ -116,13 +116,13 @@ def test_a_velocity_that_turns_carries_the_field_along_both_axes() -> None:
 @pytest.mark.parametrize(("scheme", "order"), [("euler", 1), ("rk4", 4), ("crank-nicolson", 2)])
 def test_a_source_of_the_unknown_is_a_reaction(scheme: str, order: int) -> None:
     # du/dt = −t u + sin t, u(0) = 1: against a fine run of another method.
-    found = []
+    norms = []
     for n in COUNTS:
         run = simulate(
             scheme, squares(1), initial=1.0, source="-t*T + 0*x", boundary=ff.Neumann(), end_time=2.0, dt=2.0 / n
         )
-        found.append(abs(float(run.final[0]) - np.exp(-2.0)))
-    rates = np.log2(np.array(found[:-1]) / found[1:])
+        norms.append(abs(float(run.final[0]) - np.exp(-2.0)))
+    rates = np.log2(np.array(norms[:-1]) / norms[1:])
     assert abs(rates[-1] - order) < 0.1
 
 

@@ -70,10 +70,10 @@ def test_the_order_of_cells_the_sides_of_faces_and_a_turn_change_nothing(name: s
         "turn": (turned(graph, quarter), u, quarter @ velocity),
     }
     for what, (other, start, along) in moved.items():
-        found = advance(name, other, start, 0.02, 2, parameters={"velocity": tuple(along)})
+        after = advance(name, other, start, 0.02, 2, parameters={"velocity": tuple(along)})
         expected = wanted[order] if what == "order" else wanted
         # Rounded sums in another order; where a slope changes its sign a limiter is at most 4 times as steep.
-        assert np.abs(found - expected).max() < 1e-12, what
+        assert np.abs(after - expected).max() < 1e-12, what
 
 
 @pytest.mark.parametrize("name", [*LIMITED, *SLOPED, "lax-wendroff", "central", "upwind"])
@@ -95,8 +95,8 @@ def test_a_large_mesh_takes_the_same_steps_slot_by_slot(monkeypatch: pytest.Monk
         monkeypatch.setattr(_stepper, "_LEAST_BY_SLOT", 1 << 14)
         wanted = advance(name, graph, u, 0.01, 3, parameters=SWIRL)
         monkeypatch.setattr(_stepper, "_LEAST_BY_SLOT", 1)
-        found = advance(name, graph, u, 0.01, 3, parameters=SWIRL)
-        assert np.abs(found - wanted).max() < 1e-13
+        after = advance(name, graph, u, 0.01, 3, parameters=SWIRL)
+        assert np.abs(after - wanted).max() < 1e-13
 
 
 def test_squares_are_second_order_in_both_directions() -> None:
@@ -111,9 +111,9 @@ def test_squares_are_second_order_in_both_directions() -> None:
 
         new = advance("van-leer-ssp2", graph, profile(0.0), 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)})
         errors.append(np.abs(new - profile(0.25)).mean())
-    found = np.log2(np.array(errors[:-1]) / errors[1:])
+    rates = np.log2(np.array(errors[:-1]) / errors[1:])
     # Extrema are clipped: the L1 order is below 2 by that.
-    assert found[-1] > 1.6, found
+    assert rates[-1] > 1.6, rates
 
 
 @pytest.mark.parametrize("name", ["van-leer", "cfl-superbee", "koren-ssp3", "barth-jespersen-ssp2", "central-ssp3"])
@@ -161,6 +161,6 @@ def test_barth_and_jespersens_slopes_are_nearly_second_order_on_triangles() -> N
             "barth-jespersen-ssp2", graph, profile(0.0), 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)}
         )
         errors.append(graph.V @ np.abs(new - profile(0.25)))
-    found = np.log2(np.array(errors[:-1]) / errors[1:])
+    rates = np.log2(np.array(errors[:-1]) / errors[1:])
     # Extrema are clipped: 1.68, 1.92, 1.82 were measured; upwind has 0.52, 0.65, 0.78 there.
-    assert found[-1] > 1.6, found
+    assert rates[-1] > 1.6, rates

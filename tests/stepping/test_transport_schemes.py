@@ -8,10 +8,9 @@ import pytest
 from fluxforge.errors import SchemeError
 from fluxforge.expression import symbol
 from fluxforge.mesh import Dirichlet, Neumann, dual
-from fluxforge.scheme import LIMITERS, find, integrate, limited_space, limiter_of
-from fluxforge.scheme._tableau import EULER
+from fluxforge.scheme import EULER, LIMITERS, find, integrate, limited_space, limiter_of
 from fluxforge.scheme.limiters import C, R
-from fluxforge.stepping._stepper import general_stepper
+from fluxforge.stepping import general_stepper
 from transport_rows import ALONG, advance, averages, bump, on_row, row, total_variation
 
 
@@ -37,15 +36,15 @@ def orders(name: str, profile: object = bump, courant: float = 0.5, first: int =
     [("upwind", 1.0), ("central-ssp3", 2.0), ("central-rk4", 2.0), ("lax-wendroff", 2.0), ("upwind-ssp2", 1.0)],
 )
 def test_orders_of_linear_schemes_are_those_of_the_textbook(name: str, wanted: float) -> None:
-    found = orders(name)
+    rates = orders(name)
     # Upwind comes near its order slowly, since its error is a diffusion of the size of the bump's own.
-    assert abs(found[-1] - wanted) < (0.2 if wanted == 1.0 else 0.1), found
+    assert abs(rates[-1] - wanted) < (0.2 if wanted == 1.0 else 0.1), rates
 
 
 @pytest.mark.parametrize("name", ["van-leer", "mc", "koren", "arora-roe", "van-albada", "van-leer-ssp2", "koren-ssp3"])
 def test_limited_schemes_are_second_order_where_the_wave_is_smooth_and_monotone(name: str) -> None:
-    found = orders(name, ramp)
-    assert found[-1] > 1.7, found
+    rates = orders(name, ramp)
+    assert rates[-1] > 1.7, rates
 
 
 def test_minmod_is_more_than_first_order_and_upwind_is_not() -> None:
@@ -109,9 +108,9 @@ def test_limited_schemes_are_those_of_a_plain_loop(name: str) -> None:
     u = wanted = np.concatenate([np.zeros(3), np.random.default_rng(1).random(n - 6).round(1), np.zeros(3)])
     for _ in range(3):
         wanted = sweby(wanted, PLAIN[name], c)
-    found = advance(name, on_row(n), u, c / n, 3)
+    after = advance(name, on_row(n), u, c / n, 3)
     # Differences of the size of round-off decide over r between equal cells; their flux is as small.
-    assert np.abs(found - wanted).max() < 1e-12
+    assert np.abs(after - wanted).max() < 1e-12
     # And towards the left, seen from the other side of every face: outflow at the left wall has no slope behind it.
     mirrored = advance(name, on_row(n), u[::-1].copy(), c / n, 3, parameters={"velocity": (-1.0, 0.0)})
     assert np.abs(mirrored[::-1] - wanted)[:-3].max() < 1e-12
@@ -169,7 +168,7 @@ def test_a_transonic_rarefaction_has_no_shock_in_it(name: str) -> None:
         # than c/2 with each step, so that v < 2/(c k): the jump of 2v is less than 4/(c k), and h/t is 1/(c k).
         # Slopes of second order let it fall faster. A shock that stays would remain a jump of 2.
         assert np.abs(np.diff(u)).max() < 4 / (courant * k), k
-    found = np.log2(np.array(errors[:-1]) / errors[1:])
+    rates = np.log2(np.array(errors[:-1]) / errors[1:])
     # A monotone scheme converges to the entropy solution with an order of at least 1/2 in L1 (Kuznetsov), and a
     # shock that stays has order 0.
-    assert (found > 0.5).all(), found
+    assert (rates > 0.5).all(), rates

@@ -46,17 +46,17 @@ class Carried:
 
     @property
     def stages(self) -> int:
-        """As many operator applications does a step take."""
+        """The number of operator applications that a step takes."""
         return len(self.tableau.rows)
 
     def coefficients(self, graph: DualGraph, dt: float) -> list[SlotField]:
-        """Those of the stages after the first, in every slot."""
+        """The coefficients of the stages after the first, in every slot."""
         if self.network is not None:
             return face_coefficients(self.network, graph, dt, parameters={"alpha": 1.0})
         numbers = {symbol(name): each for name, each in face_numbers(HEAT, graph, dt).items()}
         with np.errstate(all="ignore"):
-            found = [np.broadcast_to(evaluate(each, numbers, np), graph.slot_mask.shape) for each in self.formulas]
-        return [np.where(graph.slot_mask, each, 0.0) for each in found]
+            values = [np.broadcast_to(evaluate(each, numbers, np), graph.slot_mask.shape) for each in self.formulas]
+        return [np.where(graph.slot_mask, each, 0.0) for each in values]
 
     def scheme(self) -> Scheme:
         """The formulas as a scheme of the heat equation."""
@@ -69,12 +69,12 @@ class Carried:
 def kept_formulas() -> Mapping[str, Carried]:
     """The formulas of `carried.toml`, by name."""
     table = tomllib.loads((files("fluxforge.bench") / "carried.toml").read_text(encoding="utf-8"))
-    made = {}
+    formulas_by_name = {}
     for name, row in table.items():
         formulas = _parse_all(row["coefficients"])
         low, high = row["fourier"]
-        made[name] = Carried(name, _tableau(row["integrator"], len(formulas) + 1), (low, high), formulas)
-    return MappingProxyType(made)
+        formulas_by_name[name] = Carried(name, _tableau(row["integrator"], len(formulas) + 1), (low, high), formulas)
+    return MappingProxyType(formulas_by_name)
 
 
 def read_carried(folder: Path) -> list[Carried]:
@@ -90,11 +90,11 @@ def read_carried(folder: Path) -> list[Carried]:
     network = run.network.network
     assert isinstance(network, FluxNetwork)
     label = Path(folder).name
-    made = [Carried(f"network {label}", network.tableau, spec.data.fourier, network=network)]
+    carried = [Carried(f"network {label}", network.tableau, spec.data.fourier, network=network)]
     if result.coefficients:
         formulas = _parse_all(list(result.coefficients.values()))
-        made.append(Carried(f"formula {label}", network.tableau, spec.data.fourier, formulas))
-    return made
+        carried.append(Carried(f"formula {label}", network.tableau, spec.data.fourier, formulas))
+    return carried
 
 
 def _parse_all(texts: Sequence[str]) -> tuple[sp.Expr, ...]:

@@ -9,12 +9,12 @@ from fluxforge._types import CellField
 from fluxforge.bench._rows import (
     Row,
     Sizes,
+    add_orders,
     front_position,
     relative_l2,
     relative_max,
     row_of_squares,
     run_row,
-    with_orders,
 )
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Dirichlet, Neumann
@@ -53,7 +53,7 @@ def heat_kernel(sizes: Sizes) -> list[Row]:
     finished: list[Row] = []
     for scheme, family in (("rk4", "squares"), ("corrected-crank-nicolson", "jittered")):
         numbers = sizes.heat_kernel if family == "squares" else sizes.heat_kernel[:4]
-        finished += with_orders([_kernel_row(scheme, family, n) for n in numbers])
+        finished += add_orders([_kernel_row(scheme, family, n) for n in numbers])
     return finished
 
 
@@ -173,7 +173,7 @@ def anisotropic(sizes: Sizes) -> list[Row]:
     finished: list[Row] = []
     for family in ("squares", "jittered"):
         for scheme in ("two-point", "corrected"):
-            finished += with_orders([_steady_row(scheme, family, n) for n in sizes.anisotropic])
+            finished += add_orders([_steady_row(scheme, family, n) for n in sizes.anisotropic])
         for scheme in ("two-point-implicit", "corrected-implicit", "corrected-crank-nicolson"):
             finished.append(_block_row(scheme, family, sizes.anisotropic[0]))
     return finished

@@ -1,7 +1,7 @@
 """FiPy on the same squares with the same steps: conduction with a varying k, advection and diffusion, a Robin wall.
 
-Both take backward Euler, and steps proportional to h², so that an error of second order in h shows as such. The two
-programs assemble the same two-point fluxes where we say so: they should then differ by round-off only.
+Both take backward Euler, and steps proportional to h², so that the error in time is of second order in h too. The two
+programs assemble the same two-point fluxes where a problem says so: they should then differ by round-off only.
 """
 
 import math
@@ -17,7 +17,7 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from fluxforge._types import CellField
-from fluxforge.bench._rows import Row, Sizes, load_fipy, relative_l2, run_row, with_orders
+from fluxforge.bench._rows import Row, Sizes, add_orders, load_fipy, relative_l2, run_row
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
 from fluxforge.mesh._generate import squares
@@ -35,7 +35,7 @@ HEAT_TRANSFER = 2.0
 
 @dataclass(frozen=True)
 class Problem:
-    """What both programs solve: our arguments, the exact solution, the end time, and FiPy's equation."""
+    """A problem for both programs: our arguments, the exact solution, the end time, and FiPy's equation."""
 
     name: str
     equation: str
@@ -71,7 +71,7 @@ def robin_wall(sizes: Sizes) -> list[Row]:
 
 
 def _study(problem: Problem, scheme: str, sizes: Sizes) -> list[Row]:
-    return with_orders([_row(problem, scheme, n) for n in sizes.fipy])
+    return add_orders([_row(problem, scheme, n) for n in sizes.fipy])
 
 
 def _row(problem: Problem, scheme: str, n: int) -> Row:
@@ -128,8 +128,8 @@ def _fipy_run(fipy: Any, problem: Problem, n: int, steps: int) -> tuple[CellFiel
     return np.array(u.value), (time.perf_counter() - start) / (steps - 1)
 
 
-def _nothing(time: float) -> None:
-    """A problem whose data do not change."""
+def _change_nothing(time: float) -> None:
+    """The update between steps of a problem whose data do not change: nothing."""
 
 
 def _conduction() -> Problem:
@@ -174,7 +174,7 @@ def _advection_diffusion(term: str) -> Problem:
     def peer(fipy: Any, mesh: Any, u: Any) -> tuple[Any, Callable[[float], None]]:
         u.constrain(0.0, mesh.exteriorFaces)
         carried = getattr(fipy, term)(coeff=VELOCITY)
-        return fipy.TransientTerm() + carried == fipy.DiffusionTerm(coeff=DIFFUSIVITY), _nothing
+        return fipy.TransientTerm() + carried == fipy.DiffusionTerm(coeff=DIFFUSIVITY), _change_nothing
 
     walls: dict[str, Condition | float] = dict.fromkeys(("left", "right", "bottom", "top"), 0.0)
     parameters = {"velocity": VELOCITY, "D": DIFFUSIVITY}
@@ -194,7 +194,9 @@ def _robin_wall() -> Problem:
         D.setValue(0.0, where=right)
         through = 1 / (0.5 * mesh.dx + 1 / HEAT_TRANSFER)
         loss = (right * through * mesh.faceNormals).divergence
-        return fipy.TransientTerm() == fipy.DiffusionTerm(coeff=D) - fipy.ImplicitSourceTerm(coeff=loss), _nothing
+        return fipy.TransientTerm() == fipy.DiffusionTerm(coeff=D) - fipy.ImplicitSourceTerm(
+            coeff=loss
+        ), _change_nothing
 
     walls: dict[str, Condition | float] = {side: Neumann() for side in ("left", "bottom", "top")}
     walls["right"] = Robin(HEAT_TRANSFER)

@@ -111,7 +111,7 @@ def bench_limiter(
     steps = {**{name: step_of(each) for name, each in limiters.items()}, **PEERS}
     rows = []
     with jax.enable_x64(True):
-        strongest = _fresh(_run_of(steps[STRONGEST]))
+        strongest = _fresh_errors(_make_run(steps[STRONGEST]))
         for name, step in steps.items():
             progress(name)
             rows.append(_measure(name, step, strongest))
@@ -126,10 +126,10 @@ def bench_limiter(
 
 def _measure(name: str, step: Step, strongest: Mapping[str, np.ndarray]) -> LimiterRow:
     """All numbers of one limiter; `strongest` has the errors of CFL-superbee on the fresh profiles."""
-    wave, found = jiang_shu_rows(step)
-    errors = jnp.abs(found - wave[None]).mean(axis=1)
-    run = _run_of(step)
-    fresh = strongest if name == STRONGEST else _fresh(run)
+    wave, profiles = jiang_shu_rows(step)
+    errors = jnp.abs(profiles - wave[None]).mean(axis=1)
+    run = _make_run(step)
+    fresh = strongest if name == STRONGEST else _fresh_errors(run)
     return LimiterRow(
         name=name,
         jiang_shu={f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, errors, strict=True)},
@@ -144,7 +144,7 @@ def _measure(name: str, step: Step, strongest: Mapping[str, np.ndarray]) -> Limi
 Run = Callable[[Array, Array, Array], Array]
 
 
-def _run_of(step: Step) -> Run:
+def _make_run(step: Step) -> Run:
     return jax.jit(partial(advance_each, step))
 
 
@@ -187,12 +187,12 @@ def _orders(run: Run) -> tuple[float, ...]:
     return tuple(float(np.log2(coarse / fine)) for coarse, fine in pairwise(errors))
 
 
-def _fresh(run: Run) -> dict[str, np.ndarray]:
+def _fresh_errors(run: Run) -> dict[str, np.ndarray]:
     """Mean |error| of each of many random profiles that no training has seen, by the number of steps."""
     profiles, c = draw_rows(jax.random.key(FRESH_SEED), FRESH_ROWS)
-    u, done, found = cell_averages(profiles, CELLS, jnp.zeros_like(c)), 0, {}
+    u, done, errors = cell_averages(profiles, CELLS, jnp.zeros_like(c)), 0, {}
     for steps in HORIZONS:
         u, done = run(u, c, jnp.full(c.shape, steps - done)), steps
         exact = cell_averages(profiles, CELLS, c * steps / CELLS)
-        found[f"{steps}"] = np.asarray(jnp.abs(u - exact).mean(axis=-1))
-    return found
+        errors[f"{steps}"] = np.asarray(jnp.abs(u - exact).mean(axis=-1))
+    return errors

@@ -109,12 +109,12 @@ class TriangleBench:
 
     def document(self) -> dict[str, dict[str, dict[str, float]]]:
         """The numbers by problem and kind of mesh, and by scheme."""
-        found: dict[str, dict[str, dict[str, float]]] = {}
+        document: dict[str, dict[str, dict[str, float]]] = {}
         for row in self.rows:
             names = ("l1", "total_variation", "minimum", "maximum", "rate", "cells", "coarse_l1", "coarse_cells")
             numbers = {name: getattr(row, name) for name in names}
-            found.setdefault(f"{row.problem}, {row.mesh}", {})[row.scheme] = numbers
-        return found
+            document.setdefault(f"{row.problem}, {row.mesh}", {})[row.scheme] = numbers
+        return document
 
 
 def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str, Scheme]:
@@ -178,7 +178,7 @@ def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> 
     parameters = {"velocity": case.flow}
     steps = math.ceil(case.end / (FRACTION * reference_step(ADVECTION, graph, parameters)))
     fields = resolve(ADVECTION, graph, parameters)
-    read = {own.name for stage in scheme.stages for m in stage.messages.values() for own in m.expression.free_symbols}
+    read = {each.name for stage in scheme.stages for m in stage.messages.values() for each in m.expression.free_symbols}
     padded = pad_graph(close_walls(graph, ADVECTION, fields), (Hop.EDGE,), parameters=fields, symbols=read)
     padded = padded if to is None else pad_to_size(padded, to)
     start = np.zeros(len(padded.V))

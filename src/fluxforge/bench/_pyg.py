@@ -1,7 +1,7 @@
 """The same training in PyTorch Geometric, as its users write it: classes, a loader, an optimiser step per batch.
 
 Where its public interface offers something faster that costs nothing to use, that is used: features are computed
-once, the penalty is one sum over all weights, Adam is fused. PyTorch is imported by whoever asks for it, no sooner.
+once, the penalty is one sum over all weights, Adam is fused. PyTorch is imported only where it is used.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ class PygTraining:
     device: Any
 
     def run(self, steps: int) -> None:
-        """Train on; done when the device is."""
+        """Train for this many more steps; returns when the device has finished."""
         import torch
 
         for batch in islice(self.batches, steps):
@@ -58,7 +58,7 @@ def pyg_training(spec: recipe.Recipe, network: Network, problems: Problem, *, pr
         model=model,
         weights=weights,
         optimiser=torch.optim.Adam(weights, lr=spec.training.learning_rate, fused=True),
-        batches=_forever(batches),
+        batches=_repeat_batches(batches),
         eta=spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,
         device=device,
     )
@@ -88,7 +88,7 @@ def pyg_device_name() -> str:
 
 
 def pyg_thread_counts() -> tuple[int, ...]:
-    """Numbers of threads to try: for so small a network the fewest are likely to be best."""
+    """Numbers of threads to try: for so small a network few threads are likely to be fastest."""
     import torch
 
     return tuple(sorted({1, 2, torch.get_num_threads()}))
@@ -190,6 +190,6 @@ def _mlp(ours: Any) -> Any:
     return nn.Sequential(first, *(part for layer in others for part in (nn.ReLU(), layer)))
 
 
-def _forever(batches: Iterable[Any]) -> Iterator[Any]:
+def _repeat_batches(batches: Iterable[Any]) -> Iterator[Any]:
     while True:
         yield from batches

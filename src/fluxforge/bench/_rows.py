@@ -1,4 +1,4 @@
-"""What the problems of `fluxforge bench equations` share: sizes, results, meshes, norms, and FiPy where installed."""
+"""Shared by the problems of `fluxforge bench equations`: sizes, results, meshes, norms, and FiPy where installed."""
 
 import math
 import sys
@@ -92,7 +92,7 @@ def run_row(run: Simulation, problem: str, mesh: str, **more: Any) -> Row:
     )
 
 
-def with_orders(rows: Sequence[Row], dimension: int = 2) -> list[Row]:
+def add_orders(rows: Sequence[Row], dimension: int = 2) -> list[Row]:
     """The rows of one refinement study, coarse to fine, with the orders between neighbours.
 
     The width of the cells is taken as cells^(−1/dimension); a row of cells has dimension 1.

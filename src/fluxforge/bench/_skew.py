@@ -74,19 +74,19 @@ class SkewBench:
 
 
 def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
-    found: dict[str, Callable[[FluxOperator], Any]] = {
+    schemes: dict[str, Callable[[FluxOperator], Any]] = {
         "two-point": lambda operator: operator.plain_matrix(),
         "corrected": balances_of(CORRECTED),
     }
-    return found | {name: balances_of(constants) for name, constants in LAWS.items()}
+    return schemes | {name: balances_of(constants) for name, constants in LAWS.items()}
 
 
 def _errors(cases: Sequence[SteadyProblem], scheme: str) -> tuple[float, int]:
     """Root mean square of the errors of a scheme, and its unknowns on the first mesh."""
     if scheme != HYBRID:
         balances = _schemes()[scheme]
-        found = [case.errors_of(balances(case.operator)) for case in cases]
-        return float(np.sqrt(np.mean(np.square(found)))), cases[0].graph.cells
+        errors = [case.errors_of(balances(case.operator)) for case in cases]
+        return float(np.sqrt(np.mean(np.square(errors)))), cases[0].graph.cells
     squares, unknowns = [], 0
     for case in cases:
         V = case.graph.V
@@ -116,12 +116,12 @@ def _compare(rows: Sequence[SkewRow], family: str) -> list[SkewComparison]:
         name: [row for row in rows if (row.family, row.scheme) == (family, name)] for name in [*_schemes(), HYBRID]
     }
     finest = chosen[HYBRID][-1]
-    found = []
+    comparisons = []
     for name, own in chosen.items():
         ((coarse, last),) = list(pairwise(own))[-1:]
         slope = np.log(last.error / coarse.error) / np.log(last.unknowns / coarse.unknowns)
         moved = last.error * (finest.unknowns / last.unknowns) ** slope
-        found.append(
+        comparisons.append(
             SkewComparison(
                 family,
                 name,
@@ -130,7 +130,7 @@ def _compare(rows: Sequence[SkewRow], family: str) -> list[SkewComparison]:
                 last.error / chosen["corrected"][-1].error,
             )
         )
-    return found
+    return comparisons
 
 
 def bench_skew(*, size: str = "default", progress: Callable[[str], None] | None = None) -> SkewBench:

@@ -90,7 +90,7 @@ def line_mesh(n: int, seed: int) -> Mesh:
 def _error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]:
     squares, cells = [], 0
     for case in cases:
-        found = steady(
+        solution = steady(
             scheme,
             mesh,
             equation=case.equation,
@@ -98,23 +98,23 @@ def _error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]
             source=case.source,
             boundary=Dirichlet(case.wall),
         )
-        graph = found.graph
-        off = np.asarray(found.field) - case.exact(*graph.x.T)
+        graph = solution.graph
+        off = np.asarray(solution.field) - case.exact(*graph.x.T)
         squares.append(graph.V @ off**2 / graph.V.sum())
         cells = graph.cells
     return cells, float(np.sqrt(np.mean(squares)))
 
 
 def _rows(problem: str, name: str, meshes: Sequence[Mesh], cases: Sequence[_Case]) -> list[ConductivityRow]:
-    found = {scheme: [_error(scheme, mesh, cases) for mesh in meshes] for scheme in ("corrected", *SKEWED)}
+    errors = {scheme: [_error(scheme, mesh, cases) for mesh in meshes] for scheme in ("corrected", *SKEWED)}
     rows = []
-    for scheme, measured in found.items():
+    for scheme, measured in errors.items():
         for k, (cells, error) in enumerate(measured):
             order = None
             if k > 0:
                 before, last = measured[k - 1]
                 order = float(np.log(last / error) / (0.5 * np.log(cells / before)))
-            rows.append(ConductivityRow(problem, name, scheme, cells, error, order, error / found["corrected"][k][1]))
+            rows.append(ConductivityRow(problem, name, scheme, cells, error, order, error / errors["corrected"][k][1]))
     return rows
 
 

@@ -48,9 +48,9 @@ def range_rows(laws: Mapping[str, Constants], meshes: int) -> list[RangeRow]:
     with threadpool_limits(1, "blas"):
         for name, constants in laws.items():
             for blended in (False, True):
-                found = [_overshoot(operator, constants, blended) for operator in operators]
-                beyond = [each for each, _ in found]
-                left, ended = sum(each > _ROUND_OFF for each in beyond), sum(converged for _, converged in found)
+                overshoots = [_overshoot(operator, constants, blended) for operator in operators]
+                beyond = [each for each, _ in overshoots]
+                left, ended = sum(each > _ROUND_OFF for each in beyond), sum(converged for _, converged in overshoots)
                 rows.append(RangeRow(name, blended, meshes, left, max(beyond), meshes - ended))
     return rows
 
@@ -68,7 +68,7 @@ def _overshoot(operator: FluxOperator, constants: Constants, blended: bool) -> t
 
 
 def blend_rows(laws: Mapping[str, Constants], sizes: Sequence[int]) -> list[BlendRow]:
-    """What a blend costs where fields are smooth: manufactured steady problems on every family."""
+    """The extra error of a blend where fields are smooth: manufactured steady problems on every family."""
     rows = []
     fields = manufactured_problems(_SEED, _PROBLEMS)
     for family in FAMILIES:

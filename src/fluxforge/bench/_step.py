@@ -61,7 +61,7 @@ class StepRatios:
 
 @dataclass(frozen=True)
 class StepBench:
-    """What `bench_step` measures; the fields are those of the JSON document."""
+    """The measurements of `bench_step`; the fields are those of the JSON document."""
 
     cells: int
     mesh_seconds: float
@@ -265,7 +265,7 @@ def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = 
 
 
 def _count_repetitions(task: Callable[[int], object]) -> int:
-    """How many repetitions last long enough: doubled until they do, since what starts them may take longer than one.
+    """The number of repetitions that last long enough, by doubling: starting them may take longer than one.
 
     A multiple of sixteen from there on: steps may come in pairs, or in groups of eight.
     """

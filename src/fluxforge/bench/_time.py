@@ -21,10 +21,10 @@ from fluxforge.bench._time_methods import (
     carried_method,
     carried_substeps,
     fitted_methods,
+    highest_optimal_degree,
     implicit_method,
     is_resolved,
     krylov_method,
-    most_optimal,
     polynomial_method,
     short_methods,
     stabilised_methods,
@@ -92,7 +92,7 @@ def bench_time(
     tell = progress or (lambda _: None)
     carried = [*kept_formulas().values(), *(each for folder in runs for each in read_carried(folder))]
     rows: list[TimeRow] = []
-    found: list[RunRow] = []
+    run_rows: list[RunRow] = []
     ratios = {}
     for name in dict.fromkeys(meshes):
         tell(f"{name} mesh")
@@ -104,8 +104,8 @@ def bench_time(
         if end_time is not None:
             tell(f"{name} mesh, runs")
             small = case if cells <= MOST_CELLS_OF_RUNS else make_case(name, MOST_CELLS_OF_RUNS)
-            found += measure_runs(small, end_time, carried)
-    return TimeBench(ratios, tuple(rows), tuple(found), conclude(rows, found))
+            run_rows += measure_runs(small, end_time, carried)
+    return TimeBench(ratios, tuple(rows), tuple(run_rows), conclude(rows, run_rows))
 
 
 def _measure_steps(case: TimeCase, fourier: float, carried: Sequence[Carried]) -> Iterator[TimeRow]:
@@ -154,7 +154,7 @@ def _measure(
     exact: CellField,
     setup: float,
 ) -> TimeRow:
-    found, applications = _count_work(method, step, T, substeps)
+    after, applications = _count_work(method, step, T, substeps)
     return TimeRow(
         mesh=case.name,
         cells=case.graph.cells,
@@ -165,8 +165,8 @@ def _measure(
         stages=method.stages,
         substeps=substeps,
         applications=applications,
-        error=_finite(change_error(found, exact, T)),
-        error_volume=_finite(change_error(found, exact, T, case.graph.V)),
+        error=_finite_or_none(change_error(after, exact, T)),
+        error_volume=_finite_or_none(change_error(after, exact, T, case.graph.V)),
         seconds=_least_seconds(step, T, substeps, rounds=9),
         setup_seconds=setup,
     )
@@ -196,7 +196,7 @@ def _least_seconds(step: Step, T: CellField, times: int, *, rounds: int) -> floa
     return min(measure() for _ in range(rounds))
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
@@ -261,7 +261,7 @@ def _plan_runs(
         for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
             if reach_of(s) <= make(s).stable_to:
                 yield tableau_method(family, make(s)), steps_of(s)
-        if s <= most_optimal() and reach_of(s) <= optimal_interval(s):
+        if s <= highest_optimal_degree() and reach_of(s) <= optimal_interval(s):
             yield polynomial_method("optimal", f"optimal-{s}", optimal_polynomial(s)), steps_of(s)
         if is_resolved(chebyshev_exponential(s, reach_of(s))):
             yield polynomial_method("minimax", f"minimax-{s}", nearest_polynomial(s, reach_of(s))), steps_of(s)

@@ -55,16 +55,16 @@ class TimeCase:
     def symmetric(self) -> csr_array:
         """V^½ A V^−½, which has the eigenvalues of A."""
         root = np.sqrt(self.graph.V)
-        found = diags_array(root) @ self.A @ diags_array(1.0 / root)
-        return csr_array(0.5 * (found + found.T))
+        scaled = diags_array(root) @ self.A @ diags_array(1.0 / root)
+        return csr_array(0.5 * (scaled + scaled.T))
 
     @cached_property
     def reach(self) -> float:
         """All eigenvalues of A lie in [−reach, 0]; Gershgorin's bound is 2."""
         start = np.ones(self.graph.cells)
         start[::2] = -1.0
-        found = eigsh(self.symmetric, 1, which="SA", tol=1e-3, v0=start, return_eigenvectors=False)
-        return float(min(2.0, -_MARGIN * found[0]))
+        least = eigsh(self.symmetric, 1, which="SA", tol=1e-3, v0=start, return_eigenvectors=False)
+        return float(min(2.0, -_MARGIN * least[0]))
 
     def field(self, kind: str) -> CellField:
         """Initial values of one of FIELDS."""
@@ -95,17 +95,17 @@ def make_case(name: str, cells: int, seed: int = 0) -> TimeCase:
     return TimeCase(name, graph, csr_array(euler.M - eye_array(graph.cells, format="csr")))
 
 
-def change_error(found: CellField, exact: CellField, T: CellField, weight: CellField | None = None) -> float:
+def change_error(after: CellField, exact: CellField, T: CellField, weight: CellField | None = None) -> float:
     """Mean |difference| over mean |change|, with `weight` over volumes instead of cells."""
     w = np.ones_like(T) if weight is None else weight
-    return float((w @ np.abs(found - exact)) / (w @ np.abs(exact - T)))
+    return float((w @ np.abs(after - exact)) / (w @ np.abs(exact - T)))
 
 
 @cache
 def fitted_polynomial(degree: int, fourier: float, reach: float) -> Polynomial:
     """The polynomial 1 + z + … of least error on a smooth and a noisy field of an irregular mesh of 400 cells.
 
-    So it knows what a network is trained on, at this very step; on [−reach, 0] it is written in Chebyshev polynomials.
+    It is fitted to data as networks are trained on, for this step, and written in Chebyshev polynomials on [−reach, 0].
     """
     case = _fitting_case()
     fields = [case.field(kind) for kind in FIELDS]
@@ -119,7 +119,7 @@ def _fitting_case() -> TimeCase:
 
 
 def best_polynomial(case: TimeCase, T: CellField, exact: CellField, *, fourier: float, degree: int) -> Polynomial:
-    """The polynomial 1 + z + … of least error for this very field, chosen with knowledge of the answer."""
+    """The polynomial 1 + z + … of least error for this field, fitted to the exact solution itself."""
     reach = case.reach * fourier
     basis = _basis(case, T, fourier, degree, reach)
     return corrected_euler(_least_sum(case, [(basis, exact, T)], fourier), reach)
@@ -139,7 +139,7 @@ def _basis(case: TimeCase, T: CellField, fourier: float, degree: int, reach: flo
 def _least_sum(case: TimeCase, parts: Sequence[tuple[np.ndarray, CellField, CellField]], fourier: float) -> np.ndarray:
     """Weights of the columns with the least Σ |difference|, each part relative to its change.
 
-    By least squares in which rows are weighted by 1/|residual|, again and again.
+    By iteratively reweighted least squares, with the weight 1/|residual| of each row.
     """
     rows, wanted = [], []
     for basis, exact, T in parts:
@@ -147,9 +147,9 @@ def _least_sum(case: TimeCase, parts: Sequence[tuple[np.ndarray, CellField, Cell
         rows.append(basis / size)
         wanted.append((exact - T - fourier * (case.A @ T)) / size)
     B, y = np.concatenate(rows), np.concatenate(wanted)
-    found = np.linalg.lstsq(B, y, rcond=None)[0]
+    weights = np.linalg.lstsq(B, y, rcond=None)[0]
     for _ in range(_ROUNDS):
-        left = np.abs(y - B @ found)
+        left = np.abs(y - B @ weights)
         w = 1.0 / np.sqrt(np.maximum(left, 1e-6 * left.max() + 1e-300))
-        found = np.linalg.lstsq(B * w[:, None], y * w, rcond=None)[0]
-    return found
+        weights = np.linalg.lstsq(B * w[:, None], y * w, rcond=None)[0]
+    return weights

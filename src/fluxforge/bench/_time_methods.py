@@ -45,7 +45,7 @@ class Method:
 
 
 def tableau_method(family: str, tableau: Tableau) -> Method:
-    """Stages as they are."""
+    """A tableau without coefficients per face."""
     s = len(tableau.rows)
 
     def make(case: TimeCase, fourier: float) -> Step:
@@ -90,7 +90,7 @@ def carried_method(carried: Carried) -> Method:
     return Method("local", carried.name, carried.stages, make)
 
 
-def most_optimal() -> int:
+def highest_optimal_degree() -> int:
     """The highest degree of the polynomials of longest interval."""
     return MOST_OPTIMAL
 
@@ -103,7 +103,7 @@ def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator
             if tableau.stable_to >= reach:
                 yield tableau_method(family, tableau)
         # (s² + s − 2)/2 is below the optimum, s² above it: most are decided without its linear programs.
-        if s <= most_optimal() and s**2 >= reach:
+        if s <= highest_optimal_degree() and s**2 >= reach:
             best = optimal_polynomial(s)
             if best.reach >= reach:
                 yield polynomial_method("optimal", f"optimal-{s}", best)

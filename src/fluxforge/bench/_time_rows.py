@@ -77,8 +77,8 @@ def conclude(rows: Sequence[TimeRow], runs: Sequence[RunRow]) -> tuple[str, ...]
     """A sentence per formula or network, mesh and step; one per mesh on single steps and on substeps; then the runs."""
     said: list[str] = []
     for mesh in dict.fromkeys(row.mesh for row in rows):
-        said += _about_steps([row for row in rows if row.mesh == mesh])
-    return (*said, *_about_runs(runs))
+        said += _describe_steps([row for row in rows if row.mesh == mesh])
+    return (*said, *_describe_runs(runs))
 
 
 def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow] | None:
@@ -97,10 +97,10 @@ def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow
     return row.error / max(best.error or 0.0, 1e-300), best
 
 
-def _about_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
-    """Of one mesh."""
-    compared = [(row, found) for row in rows if row.family == "local" and (found := compare_fixed(row, rows))]
-    whole = [(row, found) for row, found in compared if row.substeps == 1]
+def _describe_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
+    """Sentences on the single steps of one mesh."""
+    compared = [(row, comparison) for row in rows if row.family == "local" and (comparison := compare_fixed(row, rows))]
+    whole = [(row, comparison) for row, comparison in compared if row.substeps == 1]
     for key in dict.fromkeys((row.fourier, row.method, row.applications) for row, _ in whole):
         alike = [each for each in whole if (each[0].fourier, each[0].method, each[0].applications) == key]
         ratios = ", ".join(f"{row.field} {ratio:.2g} ({best.method})" for row, (ratio, best) in alike)
@@ -120,7 +120,7 @@ def _about_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
             )
 
 
-def _about_runs(runs: Sequence[RunRow]) -> Iterator[str]:
+def _describe_runs(runs: Sequence[RunRow]) -> Iterator[str]:
     local = [row for row in runs if row.family == "local"]
     for key in dict.fromkeys((row.mesh, row.budget, row.method) for row in local):
         alike = [row for row in local if (row.mesh, row.budget, row.method) == key]

@@ -31,7 +31,7 @@ Task = Callable[[int], object]
 
 @dataclass(frozen=True)
 class TrainBench:
-    """What `bench_train` measures; the fields are those of the JSON document. None: PyTorch Geometric is missing."""
+    """The measurements of `bench_train`, with the fields of the JSON document. None: PyTorch Geometric is missing."""
 
     parameters: int
     batch: int
@@ -76,7 +76,7 @@ def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | Non
 
 
 def toy_training(seeds: int) -> recipe.Recipe:
-    """The paper's first experiment to the letter: 516 weights, 105 graphs of two cells, MAE + η‖θ‖₁, Adam at 1e-4."""
+    """The paper's first experiment as published: 516 weights, 105 graphs of two cells, MAE + η‖θ‖₁, Adam at 1e-4."""
     spec = recipe.Recipe(
         name="toy-training",
         seeds=seeds,
@@ -101,7 +101,7 @@ class OurTraining:
     chunk: Callable[..., tuple[State, Any]]
 
     def run(self, steps: int) -> None:
-        """Train on; done when the device is."""
+        """Train for this many more steps; returns when the device has finished."""
         end = int(self.state.step) + steps
         while (left := end - int(self.state.step)) > 0:
             self.state, _ = self.chunk(self.state, self.source, jnp.asarray(min(self.spec.training.chunk, left)))
@@ -139,11 +139,11 @@ def _rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) 
     """Steps per second of each, at least so many of them a round."""
     # The clock repeats a task at least twice.
     blocks = {name: max(1, steps.get(name, others) // 2) for name in tasks}
-    seconds = best_seconds({name: _in_blocks(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
+    seconds = best_seconds({name: _repeat_in_blocks(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
     return {name: blocks[name] / seconds[name] for name in tasks}
 
 
-def _in_blocks(task: Task, block: int) -> Task:
+def _repeat_in_blocks(task: Task, block: int) -> Task:
     return lambda times: task(times * block)
 
 
@@ -175,8 +175,10 @@ def _record(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps:
 
 def _fastest_rate(rates: Mapping[str, float], peer: str) -> tuple[float, int] | tuple[None, None]:
     """A peer's steps per second with the number of threads that gave the most, and that number."""
-    found = [(rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")]
-    return max(found) if found else (None, None)
+    candidates = [
+        (rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")
+    ]
+    return max(candidates) if candidates else (None, None)
 
 
 def _version(package: str) -> str | None:

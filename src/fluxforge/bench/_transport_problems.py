@@ -8,6 +8,7 @@ from fluxforge._types import CellField
 from fluxforge.bench._rows import (
     Row,
     Sizes,
+    add_orders,
     cell_means,
     front_position,
     relative_l1,
@@ -16,7 +17,6 @@ from fluxforge.bench._rows import (
     row_of_squares,
     run_row,
     total_variation,
-    with_orders,
 )
 from fluxforge.bench._tracers import DEFORMATION, DEFORMATION_PERIOD, ROTATED, ROTATION, TRACERS, Profile
 from fluxforge.mesh._boundary import Inflow
@@ -112,7 +112,7 @@ def burgers(sizes: Sizes) -> list[Row]:
         row
         for solve in problems
         for scheme in BURGERS
-        for row in with_orders([solve(scheme, n) for n in sizes.burgers], dimension=1)
+        for row in add_orders([solve(scheme, n) for n in sizes.burgers], dimension=1)
     ]
 
 

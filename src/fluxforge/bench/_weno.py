@@ -56,7 +56,7 @@ def _mp5(u: Array) -> Array:
     return jnp.where((plain - c) * (plain - monotone) <= 1e-10, plain, limited)
 
 
-def _with_ssp3(face: Face) -> Step:
+def _make_ssp3_step(face: Face) -> Step:
     def change(u: Array, c: Array) -> Array:
         value = face(u)
         return -c[:, None] * (value - jnp.roll(value, 1, axis=-1))
@@ -70,8 +70,8 @@ def _with_ssp3(face: Face) -> Step:
 
 
 PEERS: dict[str, Step] = {
-    "weno5-js": _with_ssp3(lambda u: _weno(u, z=False)),
-    "weno-z": _with_ssp3(lambda u: _weno(u, z=True)),
-    "mp5": _with_ssp3(_mp5),
+    "weno5-js": _make_ssp3_step(lambda u: _weno(u, z=False)),
+    "weno-z": _make_ssp3_step(lambda u: _weno(u, z=True)),
+    "mp5": _make_ssp3_step(_mp5),
 }
 """Schemes of fifth order, by name."""

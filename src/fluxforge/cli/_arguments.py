@@ -181,7 +181,7 @@ class Family(StrEnum):
 
 @dataclass(frozen=True)
 class Output:
-    """What a simulation writes and prints: a folder, or None for no files, and one JSON document or text."""
+    """The output of a simulation: a folder, or None for no files, and one JSON document or text."""
 
     folder: Path | None
     overwrite: bool

@@ -59,7 +59,7 @@ def skew(
 
 
 def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
-    """The finest meshes of the problems with a tensor and with a jump of the conductivity."""
+    """Print the results on the finest meshes for a tensor and for a jump of the conductivity."""
     finest = {(row.problem, row.mesh, row.scheme): row for row in rows}
     columns = ("conductivity", "mesh", "scheme", "cells", "L2 error", "order", "/ corrected")
     lines = [
@@ -80,7 +80,7 @@ def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
 
 
 def _show_ranges(measured: "SkewBench") -> None:
-    """Who leaves the range of the walls, and what keeping it costs."""
+    """Print which fluxes leave the range of the walls, and the extra error of blends that keep it."""
     columns = ("scheme", "stretched meshes", "range left on", "by at most", "not converged")
     lines = [
         (

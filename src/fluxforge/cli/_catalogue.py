@@ -1,4 +1,4 @@
-"""What `fluxforge schemes` and `fluxforge equations` print."""
+"""The output of `fluxforge schemes` and `fluxforge equations`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -230,10 +230,10 @@ def _equation_record(equation: Equation) -> dict[str, Any]:
     }
 
 
-def _show_equations(found: list[Equation]) -> None:
-    show_pairs((equation.name, equation.text) for equation in found)
+def _show_equations(equations: list[Equation]) -> None:
+    show_pairs((equation.name, equation.text) for equation in equations)
     show()
-    rows = [(equation.name, *row) for equation in found for row in _parameter_rows(equation)]
+    rows = [(equation.name, *row) for equation in equations for row in _parameter_rows(equation)]
     show_table(("equation", *PARAMETER_COLUMNS), rows)
     show()
     show(

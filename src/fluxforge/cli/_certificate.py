@@ -1,4 +1,4 @@
-"""What `fluxforge verify` runs, and how it shows the certificate."""
+"""Run `fluxforge verify` and print the certificate."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from rich.text import Text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Verdict
 from fluxforge.certify._verify import verify
-from fluxforge.cli._output import command_line, printable, question_bar, show, show_json, show_pairs
+from fluxforge.cli._output import command_line, question_bar, replace_unprintable, show, show_json, show_pairs
 from fluxforge.errors import FluxforgeError
 from fluxforge.mesh._read import read
 from fluxforge.report._certificate_page import write_certificate
@@ -50,11 +50,11 @@ def certify(
 
 
 def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
-    show(printable(f"{certificate.scheme}: {certificate.summary}"))
+    show(replace_unprintable(f"{certificate.scheme}: {certificate.summary}"))
     show()
     for line in certificate.lines:
-        show(Text.assemble((f"{line.verdict:<16}", STYLES[line.verdict]), (printable(line.property), "bold")))
-        show_pairs([(" " * 15, printable(line.evidence))])
+        show(Text.assemble((f"{line.verdict:<16}", STYLES[line.verdict]), (replace_unprintable(line.property), "bold")))
+        show_pairs([(" " * 15, replace_unprintable(line.evidence))])
     show()
     quick = " (from a quick run)" if certificate.quick else ""
     style = "bold red" if certificate.contradicted else "bold yellow" if certificate.not_established else "bold"

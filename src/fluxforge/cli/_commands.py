@@ -143,14 +143,14 @@ def doctor(as_json: Json = False) -> None:
     with show_status("checking the installation", quiet=as_json):
         from fluxforge._doctor import examine
 
-        found = examine()
+        report = examine()
     if as_json:
-        show_json(found.document())
+        show_json(report.document())
     else:
         show_pairs(
             (check.name, Text(check.status, STYLES[check.status]), "; ".join(filter(None, (check.found, check.advice))))
-            for check in found.checks
+            for check in report.checks
         )
-        show("all required components work" if found.ok else "a required component is missing or broken")
-    if not found.ok:
+        show("all required components work" if report.ok else "a required component is missing or broken")
+    if not report.ok:
         raise typer.Exit(1)

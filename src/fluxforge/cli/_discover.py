@@ -72,10 +72,10 @@ def discover(
         "data.time_step": list(time_step) if time_step else None,
         "search.engine": engine,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    if resume is not None and (given or settings):
+    option_changes = {name: value for name, value in options.items() if value is not None}
+    if resume is not None and (option_changes or settings):
         raise typer.BadParameter("--resume continues a run with its own settings: do not give options that change them")
-    changes = _merge_changes(given, settings or [])
+    changes = _merge_changes(option_changes, settings or [])
     if show:
         from fluxforge.recipe import text
 
@@ -89,16 +89,16 @@ def discover(
         start_run(recipe or RECIPES[0], output, preset, changes, as_json)
 
 
-def _merge_changes(given: "Changes", settings: list[str]) -> "Changes":
+def _merge_changes(option_changes: "Changes", settings: list[str]) -> "Changes":
     """The fields set by their own options and by --set; BadParameter for a field set by both."""
     if not settings:
-        return given
+        return option_changes
     from fluxforge import recipe
 
     more = recipe.assignments(settings)
-    if twice := sorted(given.keys() & more.keys()):
+    if twice := sorted(option_changes.keys() & more.keys()):
         raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
-    return {**given, **more}
+    return {**option_changes, **more}
 
 
 PARTS = (
@@ -186,5 +186,5 @@ def reproduce(
     if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
         raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
     changes = {"seeds": None if seeds is None else int(seeds), "training.steps": steps}
-    given = {name: value for name, value in changes.items() if value is not None}
-    run(Request(names, preset, given, output, again=again, check=check, as_json=as_json))
+    settings = {name: value for name, value in changes.items() if value is not None}
+    run(Request(names, preset, settings, output, again=again, check=check, as_json=as_json))

@@ -1,4 +1,4 @@
-"""What `fluxforge discover` runs, and how it prints the result: verdict, formula, reasons and errors."""
+"""Run `fluxforge discover` and print the result: verdict, formula, reasons and errors."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -171,12 +171,12 @@ def _format_uncertainty(value: float | None) -> str:
     return "undetermined" if value is None or not math.isfinite(value) else f"{value:.1e}"
 
 
-def _show_errors(found: Evaluation) -> None:
-    show(f"\nagainst the first-order scheme on {found.meshes} unseen meshes of about {found.cells} cells\n")
-    columns = ("", "one step, MSE", "worst cell", f"{found.rollout} steps, MSE")
+def _show_errors(evaluation: Evaluation) -> None:
+    show(f"\nagainst the first-order scheme on {evaluation.meshes} unseen meshes of about {evaluation.cells} cells\n")
+    columns = ("", "one step, MSE", "worst cell", f"{evaluation.rollout} steps, MSE")
     rows = [
         (name, *(_format_error(value) for value in (each.one_step_mse, each.one_step_worst, each.rollout_mse)))
-        for name, each in (("network", found.network), ("formula", found.formula))
+        for name, each in (("network", evaluation.network), ("formula", evaluation.formula))
         if each is not None
     ]
     show_table(columns, rows, right=columns[1:])
@@ -198,20 +198,20 @@ def show_arms(summary: Mapping[str, Mapping[str, ArmSummary]]) -> None:
     """Print median and quartiles over the seeds of every arm of every variant."""
     columns = ("variant", "arm", *ARM_COLUMNS.values(), "stuck")
     rows = [
-        (variant, arm, *(f"{q.median:.2g} [{q.q1:.2g}, {q.q3:.2g}]" for q in quartiles), str(found.stuck))
+        (variant, arm, *(f"{q.median:.2g} [{q.q1:.2g}, {q.q3:.2g}]" for q in quartiles), str(arm_summary.stuck))
         for variant, arms in summary.items()
-        for arm, found in arms.items()
-        for quartiles in [[getattr(found, name) for name in ARM_COLUMNS]]
+        for arm, arm_summary in arms.items()
+        for quartiles in [[getattr(arm_summary, name) for name in ARM_COLUMNS]]
     ]
     show_table(columns, rows, right=columns[2:])
 
 
-def _show_experiment(result: Discovery, found: FluxRecord) -> None:
+def _show_experiment(result: Discovery, record: FluxRecord) -> None:
     """Print the flux, the reasons of the verdict, and the properties tested on the network."""
-    error = "" if found.error is None else f"; error {found.error:.1e} on held-out fluxes"
+    error = "" if record.error is None else f"; error {record.error:.1e} on held-out fluxes"
     show(f"{result.recipe}: {result.verdict}{error}\n")
-    if found.flux:
-        show(f"F = {found.flux}\n")
+    if record.flux:
+        show(f"F = {record.flux}\n")
     _show_reasons(result.reasons, result.findings)
     show()
     rows = [
@@ -221,10 +221,10 @@ def _show_experiment(result: Discovery, found: FluxRecord) -> None:
             "used" if row.used else "holds" if row.holds else "fails",
             row.statement,
         )
-        for row in found.checks
+        for row in record.checks
     ]
     show_table(("property", "violation", "limit", "", "meaning"), rows)
-    show(f"\nsearched g in F = {found.form}")
+    show(f"\nsearched g in F = {record.form}")
     for without in () if result.ablations is None else result.ablations.found:
         show(f"{without.method}: {'none found' if without.error is None else f'error {without.error:.1e}'}")
 

@@ -70,8 +70,8 @@ def export(
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
     if output is not None and beside is not None and mesh is None and output.exists() and beside.exists():
         raise InputError(f"{beside}: is the mesh of earlier code: give --mesh FILE to replace it, or remove it first")
-    found = find(scheme, equation)
-    code = _code(found, to)
+    resolved_scheme = find(scheme, equation)
+    code = _code(resolved_scheme, to)
     if output is None or beside is None:
         typer.echo(code, nl=False)
         return
@@ -80,13 +80,13 @@ def export(
     if graph is None:
         write_text(output, code)
     elif to is Target.C:
-        check_lines(found, graph)
+        check_lines(resolved_scheme, graph)
         header = emit_c_mesh(graph, beside.stem)
         write_text(output, code)
         write_text(beside, header)
     else:
-        arrays = example_arrays(found, graph)
-        write_text(output, code + python_main(found, to.value))
+        arrays = example_arrays(resolved_scheme, graph)
+        write_text(output, code + python_main(resolved_scheme, to.value))
         with atomic_path(beside) as temporary:
             np.savez(temporary, allow_pickle=False, **arrays)
     for path in (output, beside if graph is not None else None):

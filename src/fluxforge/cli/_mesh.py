@@ -124,7 +124,7 @@ def info(
 
 def _generate(
     name: str,
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     options: Mapping[str, Any],
     output: Path | None,
     plot: Path | None,
@@ -132,7 +132,7 @@ def _generate(
 ) -> None:
     """Call a function of `fluxforge.mesh` by its name, and describe the mesh."""
     files = {"file": output, "plot": plot}
-    _run(lambda meshes: getattr(meshes, name)(*given, **options), "generating the mesh", files, as_json=as_json)
+    _run(lambda meshes: getattr(meshes, name)(*arguments, **options), "generating the mesh", files, as_json=as_json)
 
 
 def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | None], *, as_json: bool) -> None:
@@ -143,12 +143,12 @@ def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | No
     with show_status(what, quiet=as_json):
         from fluxforge import mesh as meshes
 
-        made = make(meshes)
-        description = meshes.info(made)
+        result = make(meshes)
+        description = meshes.info(result)
         if (file := files.get("file")) is not None:
-            meshes.write(made, file)
+            meshes.write(result, file)
         if (plot := files["plot"]) is not None:
-            meshes.mesh_picture(made, plot)
+            meshes.mesh_picture(result, plot)
     if as_json:
         show_json({**asdict(description), **files})
         return

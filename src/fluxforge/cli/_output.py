@@ -36,14 +36,14 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """The text with unprintable characters replaced: names from files may contain terminal escapes."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def one_line(text: str) -> str:
     """The text on one line, white space collapsed, unprintable characters replaced."""
-    return printable(" ".join(text.split()))
+    return replace_unprintable(" ".join(text.split()))
 
 
 def say(label: str, text: str, *, style: str = "bold yellow") -> None:
@@ -69,16 +69,16 @@ def show(text: str | Text = "") -> None:
 
 def show_json(document: Mapping[str, object]) -> None:
     """Print a document as JSON to stdout."""
-    sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(to_json_values(document), indent=2, allow_nan=False) + "\n")
 
 
-def plain(value: Any) -> Any:
+def to_json_values(value: Any) -> Any:
     """The value as JSON types: numbers that are not finite become null, paths strings, tuples lists."""
     match value:
         case Mapping():
-            return {str(key): plain(entry) for key, entry in value.items()}
+            return {str(key): to_json_values(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [plain(entry) for entry in value]
+            return [to_json_values(entry) for entry in value]
         case float() if not math.isfinite(value):
             return None
         case Path():
@@ -109,7 +109,7 @@ def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
             table.add_column(
                 style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
             )
-        table.add_row(*(entry if isinstance(entry, Text) else printable(entry) for entry in row))
+        table.add_row(*(entry if isinstance(entry, Text) else replace_unprintable(entry) for entry in row))
     _print_table(console(), table)
 
 
@@ -124,12 +124,12 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         justify: JustifyMethod = "right" if name in numbers else "left"
         table.add_column(name, justify=justify, style="cyan" if k == 0 else None, no_wrap=True)
     for row in rows:
-        table.add_row(*(printable(entry) for entry in row))
+        table.add_row(*(replace_unprintable(entry) for entry in row))
     if target.measure(table, options=target.options.update(max_width=10**4)).maximum <= target.width:
         _print_table(target, table)
         return
     for first, *others in rows:
-        show(Text(printable(first), style="bold cyan"))
+        show(Text(replace_unprintable(first), style="bold cyan"))
         show_pairs((f"  {name}", entry) for name, entry in zip(columns[1:], others, strict=True))
 
 

@@ -104,21 +104,21 @@ def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> Equ
     Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
     be read or has neither a value per cell nor one per face.
     """
-    found: dict[str, Given] = {}
+    settings: dict[str, Given] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (equals and name and value):
             raise InputError(f"--set {text!r:.60} should be NAME=VALUE")
-        if name in found:
+        if name in settings:
             raise InputError(f"--set {name} is given twice")
-        found[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
+        settings[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
     own = equation is not None and any(p.name == REACTION for p in find(equation).parameters)
-    if REACTION not in found or own:
-        return EquationSettings(equation, found)
-    reaction = found.pop(REACTION)
+    if REACTION not in settings or own:
+        return EquationSettings(equation, settings)
+    reaction = settings.pop(REACTION)
     if equation is None or not isinstance(reaction, str):
         raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
-    return EquationSettings(find(equation, reaction=reaction), found)
+    return EquationSettings(find(equation, reaction=reaction), settings)
 
 
 def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:

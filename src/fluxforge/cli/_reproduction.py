@@ -1,4 +1,4 @@
-"""What `fluxforge reproduce` runs, the paper or the gallery, and how it shows the results."""
+"""Run `fluxforge reproduce`, the paper or the gallery, and print the results."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -137,10 +137,10 @@ def _describe_tolerance(moved: Moved) -> str:
     """The fresh value of a number that differs, its kind, by how much it differs, and the difference allowed."""
     if moved.fresh is None:
         return f"missing, {moved.kind}"
-    found = f"{moved.fresh:.10g}, {moved.kind}"
+    value = f"{moved.fresh:.10g}, {moved.kind}"
     if moved.chance is not None:
-        return f"{found}: the probability of such counts at equal rates is {moved.chance:.1g}"
-    return f"{found}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
+        return f"{value}: the probability of such counts at equal rates is {moved.chance:.1g}"
+    return f"{value}: differs by {abs(moved.fresh - moved.kept):.2g}, allowed {moved.allowed:.2g}"
 
 
 def _show_tables(name: str, document: Document) -> None:
@@ -166,9 +166,9 @@ def _show_rates(result: rates.Result) -> None:
     """Print the verdicts per recipe, and one line per seed with an unexpected verdict."""
     table = rates_table(result)
     show_table(table.columns, table.rows, right=table.columns[2:])
-    for name, found in result.recipes.items():
-        for row in found.rows:
-            if row.verdict != found.expected:
+    for name, counts in result.recipes.items():
+        for row in counts.rows:
+            if row.verdict != counts.expected:
                 show(f"{row.verdict}: {name}, seed {row.seed}: {row.reason}")
 
 
@@ -197,10 +197,10 @@ def _show_residuals(result: higher_order.Result) -> None:
     """Print mean residuals on unseen meshes, and the ratio of the midpoint rule's to the network's."""
     columns = ("network", "residual", "euler", "midpoint", "below midpoint")
     rows = []
-    for name, found in result.networks.items():
-        own = found.residual
-        values = (f"{each:.2e}" for each in (own.network, own.euler, own.midpoint))
-        rows.append((name, *values, f"{own.midpoint / own.network:.1f}×"))
+    for name, network in result.networks.items():
+        mean = network.residual
+        values = (f"{each:.2e}" for each in (mean.network, mean.euler, mean.midpoint))
+        rows.append((name, *values, f"{mean.midpoint / mean.network:.1f}×"))
     show_table(columns, rows, right=columns[1:])
     for name, discovery in result.discovered.items():
         show(f"\n{name}: {'recovered' if discovery.recovered else 'not recovered'}")
@@ -216,7 +216,7 @@ def _show_claims(result: Document) -> None:
 
 
 def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> None:
-    """Run or collect the gallery and print its tables; exit code 1 if a decoy was taken for the textbook's flux."""
+    """Run or collect the gallery and print its tables; exit code 1 if a decoy was identified as the textbook's flux."""
     check_workers(workers)
     runs = plan_gallery(folder, parse_seeds(seeds))
     command = f"fluxforge reproduce gallery --seeds {seeds} --workers {workers}"

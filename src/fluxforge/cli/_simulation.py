@@ -1,4 +1,4 @@
-"""What `fluxforge simulate` and `fluxforge rerun` run: read the problem, step, write and print the results."""
+"""Run `fluxforge simulate` and `fluxforge rerun`: read the problem, step, write and print the results."""
 
 import os
 import warnings
@@ -82,7 +82,7 @@ def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     total = None if times.end_time is not None else (times.steps or 50) * len(schemes)
     quiet = output.as_json
-    # What Python warns of is among the notes.
+    # Python's warnings are among the notes.
     with progress_bar(what, total, quiet=quiet) as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         comparison = compare(
@@ -217,7 +217,7 @@ def run_steady(
     if solver not in SOLVERS_OF_STEADY_STATES:
         raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
     with show_status("solving for the steady state", quiet=output.as_json):
-        found = steady(
+        state = steady(
             names[0],
             problem.mesh,
             equation=problem.equation,
@@ -227,8 +227,8 @@ def run_steady(
             boundary=problem.boundary,
             solver=solver,
         )
-        files = [] if output.folder is None else found.save(output.folder, overwrite=output.overwrite)
-    summary = found.summary()
+        files = [] if output.folder is None else state.save(output.folder, overwrite=output.overwrite)
+    summary = state.summary()
     if output.as_json:
         show_json({**asdict(summary), "files": files})
         return
@@ -236,8 +236,8 @@ def run_steady(
         [
             ("scheme", summary.scheme),
             ("cells", f"{summary.cells:,}"),
-            (found.words.unknown, f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}"),
-            (found.words.total, number(summary.heat)),
+            (state.words.unknown, f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}"),
+            (state.words.total, number(summary.heat)),
             ("residual", number(summary.residual)),
             ("time", duration(summary.seconds)),
         ]

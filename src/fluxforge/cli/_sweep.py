@@ -19,7 +19,7 @@ from fluxforge.cli._output import (
     number,
     offer_resume,
     one_line,
-    printable,
+    replace_unprintable,
     say,
     show,
     show_json,
@@ -118,7 +118,7 @@ def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
     if as_json:
         show_json(ended.document())
     else:
-        _show(ended)
+        _show_sweep(ended)
     if ended.failed:
         first = ended.failed[0]
         say(
@@ -165,7 +165,7 @@ def _live_rows(states: Mapping[str, "PointStatus"], height: int) -> Table:
     for name in COLUMNS:
         table.add_column(name, no_wrap=True, overflow="ellipsis", justify="right" if name in COLUMNS[4:] else "left")
     for state in shown:
-        table.add_row(*(printable(cell) for cell in _row(state.name, _stage(state), state.result)))
+        table.add_row(*(replace_unprintable(cell) for cell in _row(state.name, _stage(state), state.result)))
     return table
 
 
@@ -204,7 +204,7 @@ def _shorten_formulas(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]])
     return [(*row[:place], formula, *row[place + 1 :]) for row, formula in zip(rows, cut, strict=True)]
 
 
-def _show(ended: "Sweep") -> None:
+def _show_sweep(ended: "Sweep") -> None:
     from fluxforge.sweeps._summary import show_changes
 
     columns = tuple(name for name in COLUMNS if name != "stage")

@@ -32,7 +32,7 @@ ConstantValue: TypeAlias = Callable[[sp.Expr, dict[sp.Basic, Any]], float]
 
 
 class _Size(NamedTuple):
-    """What SymPy's time grows with: the degree, and how deeply sums in denominators are nested."""
+    """Measures with which SymPy's time grows: the degree, and how deeply sums in denominators are nested."""
 
     degree: float
     fractions: int
@@ -69,7 +69,7 @@ class Gate:
     def _check(self, expr: sp.Basic) -> _Size:
         _check_number(expr)
         if not expr.is_Symbol and all(argument in self._constants for argument in expr.args):
-            self._constants[expr] = self._finite(expr)
+            self._constants[expr] = self._finite_value(expr)
         if expr.is_Pow:
             self.check_exponent(expr.exp)
         size = self._size(expr)
@@ -89,7 +89,7 @@ class Gate:
             return _Size(degree * max(1.0, abs(exponent)), fractions + (exponent < 0 and expr.base.is_Add))
         return _Size(degree, fractions)
 
-    def _finite(self, expr: sp.Basic) -> float:
+    def _finite_value(self, expr: sp.Basic) -> float:
         try:
             value = self._constant(expr, self._constants)
         except ExpressionError:

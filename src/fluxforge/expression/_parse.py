@@ -33,7 +33,7 @@ _INSTEAD = {
     "or": "take the maximum: max(a < b, c < d)",
     "not": "subtract from one: 1 - (a < b)",
 }
-"""What to write instead of words that other languages have."""
+"""Hints for words and operators of other languages: what to write instead."""
 
 # Rounds of printing and parsing after which a formula that still changes is refused.
 _ROUNDS = 5
@@ -285,10 +285,10 @@ class _Parser:
             self._check_word(name)
             raise self._unknown("function", name, ARITY)
 
-    def _check_arity(self, name: Token, given: int) -> None:
+    def _check_arity(self, name: Token, count: int) -> None:
         arity = ARITY[name.text]
-        if given != arity:
-            what = f"{name.text} takes {arity} argument{'s' if arity > 1 else ''}, not {given},"
+        if count != arity:
+            what = f"{name.text} takes {arity} argument{'s' if arity > 1 else ''}, not {count},"
             raise error_at(self._text, name.column, what)
 
     def _build(self, column: int, operation: Callable[..., sp.Expr], *operands: object) -> sp.Expr:
@@ -299,8 +299,8 @@ class _Parser:
 
     def _error_expecting(self, wanted: str, hint: str = "") -> ExpressionError:
         token = self._peek
-        found = f"'{token.text}'" if token.kind != "end" else "the end"
-        return error_at(self._text, token.column, f"expected {wanted}, found {found}", hint)
+        text = f"'{token.text}'" if token.kind != "end" else "the end"
+        return error_at(self._text, token.column, f"expected {wanted}, found {text}", hint)
 
     def _unknown(self, kind: str, token: Token, names: Iterable[str]) -> ExpressionError:
         shown = token.text if len(token.text) <= 40 else token.text[:40] + "…"

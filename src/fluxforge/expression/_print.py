@@ -163,16 +163,16 @@ class AbstractPrinter(abc.ABC):
             return self.root(self.text(base)), ATOM
         return self.print_power(base, exponent)
 
-    def _compared(self, expr: sp.Expr) -> tuple[str, str, str]:
+    def _print_sides(self, expr: sp.Expr) -> tuple[str, str, str]:
         left, operator, right = order_sides(expr)
         return self.text(left), operator, self.text(right)
 
     def _function(self, expr: sp.Expr) -> Piece:
         if type(expr) in COMPARISONS:
-            return self.compare(*self._compared(expr)), ATOM
+            return self.compare(*self._print_sides(expr)), ATOM
         if isinstance(expr, Select):
             condition, a, b = expr.args
-            statement = self.relation(*self._compared(condition)) if type(condition) in COMPARISONS else None
+            statement = self.relation(*self._print_sides(condition)) if type(condition) in COMPARISONS else None
             return self.select(condition, statement, self.text(a), self.text(b)), ATOM
         texts = sorted(self.text(part) for part in expr.args)
         for kind, name in self.functions.items():
@@ -241,21 +241,23 @@ class _Formula(AbstractPrinter):
         top, bottom = (str(size.p), str(size.q)) if size.is_Rational else (_decimal(size), "1")
         others = [factor for factor in factors if not (factor.is_Number or self.is_below(factor))]
         above = [top] if top != "1" else []
-        above += self._in_order((factor, sp.S.One) for factor in others if not factor.is_Add)
-        sums = self._in_order((factor, sp.S.One) for factor in others if factor.is_Add)
+        above += self._sort_texts((factor, sp.S.One) for factor in others if not factor.is_Add)
+        sums = self._sort_texts((factor, sp.S.One) for factor in others if factor.is_Add)
         if above in ([], [top]) and sums:
             above.append(sums.pop(0))
-        below = self._below(bottom, [(factor.base, -factor.exp) for factor in factors if self.is_below(factor)])
+        below = self._print_denominator(
+            bottom, [(factor.base, -factor.exp) for factor in factors if self.is_below(factor)]
+        )
         return "*".join(["*".join(above or ["1"]) + below, *sums]), PRODUCT
 
-    def _below(self, number: str, powers: Sequence[_Power]) -> str:
+    def _print_denominator(self, number: str, powers: Sequence[_Power]) -> str:
         """`/(2*a*b**2)/(c + d)`: a number and a sum in one bracket would be multiplied out."""
         plain = [number] if number != "1" else []
-        plain += self._in_order((base, e) for base, e in powers if not (base.is_Add and e == 1))
+        plain += self._sort_texts((base, e) for base, e in powers if not (base.is_Add and e == 1))
         first = [f"({'*'.join(plain)})"] if len(plain) > 1 else plain
-        return "".join(f"/{t}" for t in first + self._in_order((b, e) for b, e in powers if b.is_Add and e == 1))
+        return "".join(f"/{t}" for t in first + self._sort_texts((b, e) for b, e in powers if b.is_Add and e == 1))
 
-    def _in_order(self, powers: Iterable[_Power]) -> list[str]:
+    def _sort_texts(self, powers: Iterable[_Power]) -> list[str]:
         """Constants, symbols, then the rest; each kind in the order of its text."""
         keyed = []
         for base, exponent in powers:

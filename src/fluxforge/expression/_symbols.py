@@ -182,15 +182,15 @@ class Select(_Decision):
         return None
 
     def _eval_is_real(self) -> bool | None:
-        return self._both("is_real")
+        return self._both_branches("is_real")
 
     def _eval_is_nonnegative(self) -> bool | None:
-        return self._both("is_nonnegative")
+        return self._both_branches("is_nonnegative")
 
     def _eval_is_positive(self) -> bool | None:
-        return self._both("is_positive")
+        return self._both_branches("is_positive")
 
-    def _both(self, assumption: str) -> bool | None:
+    def _both_branches(self, assumption: str) -> bool | None:
         return True if all(getattr(branch, assumption) for branch in self.args[1:]) else None
 
     def _eval_derivative(self, variable: sp.Symbol) -> sp.Expr:
@@ -207,7 +207,7 @@ class Select(_Decision):
 
 Condition = Below | AtMost
 COMPARISONS: dict[type, str] = {Below: "<", AtMost: "<="}
-"""How each comparison is written between its two sides."""
+"""The operator of each comparison as text."""
 
 MIRRORED = {"<": ">", "<=": ">="}
 """The same comparison with its sides exchanged."""

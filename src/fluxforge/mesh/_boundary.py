@@ -132,17 +132,17 @@ def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Cond
     A periodic condition of one tag is also that of its partner. Raises InputError for a tag that the mesh does not
     have and for periodic conditions that contradict each other.
     """
-    given: object = {} if conditions is None else conditions
-    if isinstance(given, KINDS):
-        if isinstance(given, Periodic):
+    setting: object = {} if conditions is None else conditions
+    if isinstance(setting, KINDS):
+        if isinstance(setting, Periodic):
             raise InputError(
                 "a periodic condition is one of a tag: boundary should be a mapping, left to Periodic('right')"
             )
-        return dict.fromkeys(tags, given)
-    if not isinstance(given, Mapping):
+        return dict.fromkeys(tags, setting)
+    if not isinstance(setting, Mapping):
         wanted = f"{_WANTED} or a mapping from boundary tags to these or to numbers"
-        raise InputError(f"boundary should be {wanted}, got {describe_value(given)}")
-    per_tag = {tag: _as_condition(condition, tag) for tag, condition in given.items()}
+        raise InputError(f"boundary should be {wanted}, got {describe_value(setting)}")
+    per_tag = {tag: _as_condition(condition, tag) for tag, condition in setting.items()}
     partners = {each.partner: tag for tag, each in per_tag.items() if isinstance(each, Periodic)}
     if stray := sorted((set(per_tag) | set(partners)) - set(tags), key=str):
         raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
@@ -154,14 +154,14 @@ def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Cond
     return dict.fromkeys(tags, rest) | per_tag
 
 
-def _as_condition(given: object, tag: object) -> Condition:
+def _as_condition(condition: object, tag: object) -> Condition:
     """The condition of a tag; a number is the value of a Dirichlet condition."""
-    if isinstance(given, KINDS):
-        return given
-    if isinstance(given, bool) or not isinstance(given, int | float | np.number):
+    if isinstance(condition, KINDS):
+        return condition
+    if isinstance(condition, bool) or not isinstance(condition, int | float | np.number):
         wanted = f"a number, {_WANTED}"
-        raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(given)}")
-    return Dirichlet(float(given))
+        raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(condition)}")
+    return Dirichlet(float(condition))
 
 
 def default_condition(equation: Equation | None) -> Condition:
@@ -201,10 +201,10 @@ def depends_on_time(value: object, dimension: int) -> bool:
     if isinstance(value, str):
         # A text that is not a formula either way is refused where it is evaluated.
         return not _is_formula(value, COORDINATES[:dimension]) and _is_formula(value, (*COORDINATES[:dimension], TIME))
-    return callable(value) and not _takes(value, dimension) and _takes(value, dimension + 1)
+    return callable(value) and not _accepts(value, dimension) and _accepts(value, dimension + 1)
 
 
-def _takes_time(value: Value, dimension: int) -> bool:
+def _accepts_time(value: Value, dimension: int) -> bool:
     """Whether a value is evaluated with the time; text that is no formula either way is, so that messages name t."""
     if isinstance(value, str):
         return not _is_formula(value, COORDINATES[:dimension])
@@ -227,7 +227,7 @@ def evaluate_at(
     With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises
     ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
     """
-    timed = time is not None and _takes_time(value, x.shape[1])
+    timed = time is not None and _accepts_time(value, x.shape[1])
     arguments = (*x.T, time) if timed else tuple(x.T)
     try:
         if isinstance(value, str):
@@ -236,14 +236,14 @@ def evaluate_at(
             _check_signature(value, x.shape[1] + timed, what)
         # Values that are not finite are refused below, so NumPy's warnings are not needed.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            given = value(*arguments) if callable(value) else value
+            answer = value(*arguments) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what.rstrip(',')}: {error}") from error
     try:
-        values = np.asarray(given, dtype=float)
+        values = np.asarray(answer, dtype=float)
     except (TypeError, ValueError) as error:
         wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"
-        raise InputError(f"{what} should be {wanted}; got {describe_value(given)}") from error
+        raise InputError(f"{what} should be {wanted}; got {describe_value(answer)}") from error
     if values.shape not in ((), (len(x),)):
         raise InputError(
             f"{what} gives values of shape {values.shape} for {len(x)} points; one value per point is expected"
@@ -257,7 +257,7 @@ def evaluate_at(
     return result.copy()
 
 
-def _takes(function: Callable[..., object], arguments: int) -> bool:
+def _accepts(function: Callable[..., object], arguments: int) -> bool:
     """Whether a function can be called with this number of arguments; true where its signature is not known."""
     try:
         inspect.signature(function).bind(*[None] * arguments)

@@ -100,7 +100,7 @@ def dual(
 
 
 def _check_areas(mesh: Mesh, V: CellField) -> None:
-    """MeshError for a cell without area, or clockwise; meshes from `read` have none, meshes built by hand may."""
+    """Raise MeshError for a cell without area or with clockwise corners, as meshes built by hand may have."""
     if (bad := np.flatnonzero(~(V > 0))).size:
         cell = bad[0]
         raise MeshError(

@@ -137,7 +137,7 @@ def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, 
     check_extent(points, cells, origin)
     notes = _check_quadrilaterals(points, cells, origin)
     area = cell_areas(points, cells)
-    if (flat := np.flatnonzero(np.abs(area) <= _negligible(points, cells))).size:
+    if (flat := np.flatnonzero(np.abs(area) <= _negligible_area(points, cells))).size:
         refuse(origin, f"cell {flat[0]} has zero area ({name_corners(cells, flat[0])})")
     clockwise = area < 0
     if not clockwise.any():
@@ -146,7 +146,7 @@ def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, 
     return _reverse_cells(cells, clockwise), (f"reoriented {count} clockwise cell{'s' * (count > 1)}", *notes)
 
 
-def _negligible(points: Points, cells: Corners) -> CellField:
+def _negligible_area(points: Points, cells: Corners) -> CellField:
     """The area below which a cell is flat: FLAT · L², or ε · |x| · L, what rounding does to the area."""
     start, end = half_edges(cells)
     side = points[end] - points[start]
@@ -237,18 +237,20 @@ def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
 
 
 def _refuse_together(
-    cells: Corners, found: Int[np.ndarray, " together"], *, edge: tuple[np.integer, np.integer], origin: str
+    cells: Corners, together: Int[np.ndarray, " together"], *, edge: tuple[np.integer, np.integer], origin: str
 ) -> NoReturn:
     """Raise the MeshError of cells that should not meet at one edge: two are the same cell, or they overlap."""
-    corners = [tuple(sorted(cells[k])) for k in found[:MOST_NAMED]]
+    corners = [tuple(sorted(cells[k])) for k in together[:MOST_NAMED]]
     for j, mine in enumerate(corners):
         if (i := corners.index(mine)) < j:
-            refuse(origin, f"cells {found[i]} and {found[j]} are the same cell ({name_corners(cells, found[i])})")
+            refuse(
+                origin, f"cells {together[i]} and {together[j]} are the same cell ({name_corners(cells, together[i])})"
+            )
     between = f"the edge between points {min(edge)} and {max(edge)}"
-    if len(found) > 2:
-        named = ", ".join(str(k) for k in found[:MOST_NAMED]) + ", …" * (len(found) > MOST_NAMED)
-        refuse(origin, f"{between} is shared by {len(found)} cells ({named}); at most two can meet there")
-    refuse(origin, f"cells {found[0]} and {found[1]} overlap: both lie on the same side of {between}")
+    if len(together) > 2:
+        named = ", ".join(str(k) for k in together[:MOST_NAMED]) + ", …" * (len(together) > MOST_NAMED)
+        refuse(origin, f"{between} is shared by {len(together)} cells ({named}); at most two can meet there")
+    refuse(origin, f"cells {together[0]} and {together[1]} overlap: both lie on the same side of {between}")
 
 
 def number_parts(pairing: Pairing, cells: int) -> Int[np.ndarray, " cells"]:
@@ -278,8 +280,8 @@ def boundary_edges(
     taken = np.zeros(len(keys), bool)
     tags: Tags = {}
     notes: list[str] = []
-    for name, given in boundary.items():
-        edges = _as_edges(given, name, points=points, origin=origin)
+    for name, pairs in boundary.items():
+        edges = _as_edges(pairs, name, points=points, origin=origin)
         wanted, first = np.unique(edge_keys(edges[:, 0], edges[:, 1], points), return_index=True)
         wanted = wanted[np.argsort(first)]
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
@@ -293,8 +295,8 @@ def boundary_edges(
     return tags, tuple(notes)
 
 
-def _as_edges(given: Shaped[np.ndarray, "..."], name: str, *, points: int, origin: str) -> Int[np.ndarray, "edges 2"]:
-    edges = np.asarray(given)
+def _as_edges(pairs: Shaped[np.ndarray, "..."], name: str, *, points: int, origin: str) -> Int[np.ndarray, "edges 2"]:
+    edges = np.asarray(pairs)
     if edges.size == 0:
         return np.empty((0, 2), np.int64)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":

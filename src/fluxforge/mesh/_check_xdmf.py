@@ -103,11 +103,11 @@ def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, 
 
 def _dataset(h5py: Any, file: Any, inside: str) -> Any:
     """The dataset at a path all of whose steps stay in the file."""
-    found = file
+    node = file
     for step in inside.strip("/").split("/"):
-        if not isinstance(found.get(step, getlink=True), h5py.HardLink):
+        if not isinstance(node.get(step, getlink=True), h5py.HardLink):
             raise ValueError(f"{step!r} is a link")
-        found = found[step]
-    if not isinstance(found, h5py.Dataset):
+        node = node[step]
+    if not isinstance(node, h5py.Dataset):
         raise ValueError(f"{inside!r} is not an array")
-    return found
+    return node

@@ -40,7 +40,7 @@ def pair_faces(mesh: Mesh) -> Faces:
     face_of_half = np.cumsum(first) - 1
     count = np.bincount(face_of_half)
     _check_shared_by_two(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
-    rank = _interior_first(count)
+    rank = _number_interior_first(count)
     slots = mesh.cells.shape[1]
     lead = np.empty(len(count), np.int64)
     lead[rank] = half[first]
@@ -58,7 +58,7 @@ def pair_faces(mesh: Mesh) -> Faces:
     )
 
 
-def _interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
+def _number_interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
     """The new position of each face when those between two cells come first, in unchanged order otherwise."""
     two = count == 2
     return np.where(two, np.cumsum(two) - 1, two.sum() + np.cumsum(~two) - 1)

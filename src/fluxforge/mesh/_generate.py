@@ -204,7 +204,7 @@ def generate(
     domain = unit_square() if domain is None else domain
     wanted = "a domain (such as fluxforge.mesh.Disk())"
     check_kind(domain, "field 'domain'", AbstractDomain, wanted)
-    _check(kind, engine, cells, size)
+    _check_options(kind, engine, cells, size)
     check_seed(seed)
     if engine == "auto" and (problem := gmsh_problem()) is not None:
         mesh = generate(domain, kind=kind, cells=cells, size=size, seed=seed, engine="builtin")
@@ -213,7 +213,7 @@ def generate(
     scale = 2.0 ** -floor(log2(_extent(domain)))
     scaled = domain.scale_by(scale)
     attractors = _attractors(scaled, KINDS[kind], seed)
-    make = partial(_mesher(engine), scaled, attractors=attractors, seed=seed)
+    make = partial(_find_mesher(engine), scaled, attractors=attractors, seed=seed)
     load = _cells_times_size_squared(scaled, attractors)
     if size is None:
         cells = DEFAULT_CELLS if cells is None else cells
@@ -231,7 +231,7 @@ def graded(*, cells: int = DEFAULT_CELLS, ratio: float = 100.0, seed: int = 0, e
     The seed chooses the point; the mesh has about as many cells as wanted.
     """
     domain = unit_square()
-    _check("irregular", engine, cells, None)
+    _check_options("irregular", engine, cells, None)
     check_seed(seed)
     if not 1.0 < check_number(ratio, "field 'ratio'") <= 1e4:
         raise InputError(f"field 'ratio': {ratio} is not between 1 and 1e4")
@@ -239,12 +239,12 @@ def graded(*, cells: int = DEFAULT_CELLS, ratio: float = 100.0, seed: int = 0, e
         engine = "builtin"
     near = 1.0 / ratio
     point = 0.3 + 0.4 * _attractors(domain, 1, seed)
-    make = partial(_mesher(engine), domain, attractors=point, seed=seed, near=near)
+    make = partial(_find_mesher(engine), domain, attractors=point, seed=seed, near=near)
     mesh = _match_cell_count(make, _cells_times_size_squared(domain, point, near), cells)
     return replace(_check_cover(mesh, domain), origin=f"graded mesh 1:{ratio:g}, {cells} cells, seed {seed}")
 
 
-def _mesher(engine: str) -> Callable[..., Mesh]:
+def _find_mesher(engine: str) -> Callable[..., Mesh]:
     if engine != "builtin":
         return mesh_with_gmsh
     # SciPy's triangulations take long to import, and reading a mesh does without them.
@@ -253,7 +253,7 @@ def _mesher(engine: str) -> Callable[..., Mesh]:
     return mesh_with_scipy
 
 
-def _check(kind: str, engine: str, cells: int | None, size: float | None) -> None:
+def _check_options(kind: str, engine: str, cells: int | None, size: float | None) -> None:
     if check_text(kind, "field 'kind'") not in KINDS:
         raise InputError(f"field 'kind': {kind!r} is unknown; use one of {', '.join(KINDS)}")
     if check_text(engine, "field 'engine'") not in ENGINES:
@@ -274,15 +274,15 @@ def _extent(domain: AbstractDomain) -> float:
 def _attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
     """Points uniformly distributed in the domain."""
     rng = np.random.default_rng(seed)
-    found = np.zeros((0, 2))
-    while len(found) < count:
+    points = np.zeros((0, 2))
+    while len(points) < count:
         candidates = rng.uniform(*domain.box, size=(64, 2))
-        found = np.concatenate([found, candidates[domain.contains(candidates)]])
-    return found[:count]
+        points = np.concatenate([points, candidates[domain.contains(candidates)]])
+    return points[:count]
 
 
 def _cells_times_size_squared(domain: AbstractDomain, attractors: Points, near: float | None = None) -> float:
-    """4/√3 ∫ (size/h)² dA: equilateral triangles of edge h, counted where they would lie."""
+    """4/√3 ∫ (size/h)² dA: size² times the number of equilateral triangles of edge h that fill the domain."""
     (x0, y0), (x1, y1) = domain.box
     ticks = (np.arange(128) + 0.5) / 128
     grid = np.stack(np.meshgrid(x0 + ticks * (x1 - x0), y0 + ticks * (y1 - y0)), axis=-1).reshape(-1, 2)
@@ -352,7 +352,7 @@ ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
 
 
 class GenerateOptions(TypedDict, total=False):
-    """What `generate` takes besides the domain; each is described there."""
+    """The options of `generate` besides the domain; it describes them."""
 
     kind: str
     cells: int | None

@@ -127,10 +127,10 @@ def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.rando
     points = np.stack([c * x - s * y, s * x + c * y], axis=-1) + 0.5 * np.array([x0 + x1, y0 + y1])
     points = points[domain.contains(points)]
     gap, _ = cKDTree(outline.points).query(points)
-    return np.asarray(points[_free(points, outline) & (gap > CLOSEST * h.size)])
+    return np.asarray(points[_lie_outside_edge_circles(points, outline) & (gap > CLOSEST * h.size)])
 
 
-def _free(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
+def _lie_outside_edge_circles(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
     """Which points lie outside of the circles on the nearest boundary edges as diameters."""
     distance, nearest = cKDTree(outline.middle).query(points, k=[1, 2, 3, 4, 5, 6])
     # Where there are fewer edges than that, the tree answers with an infinite distance and one index too many.
@@ -155,7 +155,7 @@ def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Poi
         points = np.concatenate([outline.points, inner])
         centres, radii = _circumcircles(points[_triangles(domain, points)])
         excess = radii / h(centres)
-        wanted = (excess > LARGEST) & domain.contains(centres) & _free(centres, outline)
+        wanted = (excess > LARGEST) & domain.contains(centres) & _lie_outside_edge_circles(centres, outline)
         order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
         fresh = _thin_out(centres[order], LARGEST * h(centres[order]))
         # In exact arithmetic no point lies within the circumradius: this only makes sure that the rounds end.
@@ -187,7 +187,7 @@ def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: 
         cells = _triangles(domain, np.concatenate([outline.points, inner]))
         for _ in range(2):
             moved = _balance_points(h, outline, inner, cells)
-            fits = domain.contains(moved) & _free(moved, outline)
+            fits = domain.contains(moved) & _lie_outside_edge_circles(moved, outline)
             inner = np.where(fits[:, None], moved, inner)
     return inner
 
@@ -197,13 +197,15 @@ def _balance_points(h: Sizing, outline: _Outline, inner: Points, cells: _Triangl
     points = np.concatenate([outline.points, inner])
     centroids = points[cells].mean(axis=1)
     weight = np.abs(cell_areas(points, cells)) / h(centroids) ** 2
-    total, x, y = (_around(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T)))
+    total, x, y = (
+        _sum_around_points(points, cells, w)[len(outline.points) :] for w in (weight, *(weight * centroids.T))
+    )
     moved = inner.copy()
     np.divide(np.stack([x, y], axis=-1), total[:, None], where=total[:, None] > 0, out=moved)
     return moved
 
 
-def _around(points: Points, cells: _Triangles, value: CellField) -> Float[np.ndarray, " points"]:
+def _sum_around_points(points: Points, cells: _Triangles, value: CellField) -> Float[np.ndarray, " points"]:
     """At each point, the sum of a cell value over the cells around it."""
     return np.asarray(np.bincount(cells.ravel(), np.repeat(value, 3), len(points)))
 

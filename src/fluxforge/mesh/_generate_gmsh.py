@@ -91,10 +91,10 @@ def gmsh_problem() -> str | None:
 
 
 def _explain_import_error(message: str) -> str:
-    found = re.search(r"lib[\w+.-]+?\.so(?:\.\d+)*", message)
-    if found is None:
+    match = re.search(r"lib[\w+.-]+?\.so(?:\.\d+)*", message)
+    if match is None:
         return f"gmsh cannot be loaded ({' '.join(message.split())}): reinstall the Python package gmsh"
-    library = found.group()
+    library = match.group()
     package = DEBIAN_PACKAGES.get(library)
     if package is None:
         return f"gmsh needs the system library {library}: install the package of your system that has it"
@@ -236,10 +236,10 @@ def keep_sigpipe_ignored() -> Iterator[None]:
         yield
     finally:
         if ignored:
-            _set(signal.SIGPIPE, IGNORED)
+            _set_handler(signal.SIGPIPE, IGNORED)
 
 
-def _set(number: int, handler: int) -> None:
+def _set_handler(number: int, handler: int) -> None:
     below = ctypes.pythonapi.PyOS_setsig
     below.argtypes, below.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
     below(number, handler)

@@ -116,7 +116,7 @@ def has_lines(graph: DualGraph) -> bool:
 
 
 def _pair_slots(graph: DualGraph) -> tuple[SlotIndex, Int[np.ndarray, " alone"]]:
-    """Of each slot, the slot whose normal is most nearly opposite; and the cells where that does not hold both ways."""
+    """For each slot the one whose normal is most nearly opposite; and the cells with a slot that has no opposite."""
     slots = graph.slot_node.shape[1]
     n = graph.n[graph.slot_face] * graph.slot_sign[..., None]
     best = np.full(graph.slot_node.shape, np.inf)

@@ -185,7 +185,7 @@ def _inner_points(x: Points, cells: Corners) -> CellVectors:
 
 
 def _winding(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"]:
-    """How many times the boundary goes round each place: signed crossings of the ray to the right."""
+    """The winding number of the boundary around each place: signed crossings of the ray to the right."""
     a, b = rim.a[None], rim.b[None]
     x, y = q[:, 0, None], q[:, 1, None]
     side = (b[..., 0] - a[..., 0]) * (y - a[..., 1]) - (b[..., 1] - a[..., 1]) * (x - a[..., 0])

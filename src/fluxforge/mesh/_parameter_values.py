@@ -76,14 +76,14 @@ class Sites:
         return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
 
 
-def read_number(given: Setting, what: str, time: float | None = None) -> float:
+def read_number(setting: Setting, what: str, time: float | None = None) -> float:
     """One finite number, also as a formula of t or of nothing; raises InputError for anything else."""
     try:
-        number = np.nan if isinstance(given, bool) else float(given)  # type: ignore[arg-type]
+        number = np.nan if isinstance(setting, bool) else float(setting)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        number = _number_of_text(given, what, time) if isinstance(given, str) else np.nan
+        number = _number_of_text(setting, what, time) if isinstance(setting, str) else np.nan
     if not np.isfinite(number):
-        raise InputError(f"{what} should be a finite number, got {describe_value(given)}")
+        raise InputError(f"{what} should be a finite number, got {describe_value(setting)}")
     return number
 
 
@@ -93,24 +93,24 @@ def _number_of_text(text: str, what: str, time: float | None) -> float:
     except ExpressionError:
         return np.nan
     if expr.free_symbols and time is None:
-        raise _changes(what)
+        raise _time_error(what)
     return float(evaluate(expr, {symbol(TIME): float(time or 0.0)}, np))
 
 
-def _changes(what: str) -> InputError:
+def _time_error(what: str) -> InputError:
     return InputError(f"{what} changes in time, which is not possible here: give a value without {TIME}")
 
 
 Evaluate: TypeAlias = Callable[[Any, Sites, str], np.ndarray]
 
 
-def scalars_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
+def scalars_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
     """One finite number per place; raises InputError, or ExpressionError for a formula, that opens with `what`."""
-    if (named := _regions_of(given, what)) is not None:
-        return _by_region(named, sites, what, scalars_at)
-    if not isinstance(given, np.ndarray):
-        return _at_time(given, sites, what)
-    values = np.asarray(given)
+    if (named := _regions_of(setting, what)) is not None:
+        return _evaluate_by_region(named, sites, what, scalars_at)
+    if not isinstance(setting, np.ndarray):
+        return _evaluate_at_time(setting, sites, what)
+    values = np.asarray(setting)
     if values.dtype.kind not in "fiu" or values.shape != (len(sites.points),):
         wanted = f"{len(sites.points)} finite numbers, one per {sites.kind}"
         raise InputError(f"{what} should be {wanted}, got an array of {values.dtype} of shape {values.shape}")
@@ -124,16 +124,16 @@ def _check_finite(values: np.ndarray, sites: Sites, what: str) -> np.ndarray:
     return values
 
 
-def _at_time(given: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
-    if parameter_depends_on_time(given, sites.dimension):
+def _evaluate_at_time(setting: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
+    if parameter_depends_on_time(setting, sites.dimension):
         if sites.time is None:
-            raise _changes(what)
-        given = _at_one_time(given, sites.dimension, sites.time)
-    return evaluate_at(given, sites.points, what)
+            raise _time_error(what)
+        setting = _fix_time(setting, sites.dimension, sites.time)
+    return evaluate_at(setting, sites.points, what)
 
 
-def _at_one_time(given: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
-    function = _timed_field(given, dimension) if isinstance(given, str) else given
+def _fix_time(setting: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
+    function = _timed_field(setting, dimension) if isinstance(setting, str) else setting
     return lambda *x: function(*x, time)
 
 
@@ -146,31 +146,31 @@ def _timed_field(text: str, dimension: int) -> Callable[..., np.ndarray]:
 _TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_])")
 
 
-def parameter_depends_on_time(given: Any, dimension: int) -> bool:
+def parameter_depends_on_time(setting: Any, dimension: int) -> bool:
     """Whether a parameter is, or has among its parts, a formula that contains t or a function that takes the time."""
-    if isinstance(given, Curl):
-        return parameter_depends_on_time(given.stream, dimension)
-    if isinstance(given, str):
+    if isinstance(setting, Curl):
+        return parameter_depends_on_time(setting.stream, dimension)
+    if isinstance(setting, str):
         # A text may be a vector or curl(…), which is no formula itself.
-        named = _regions_of(given, "")
-        return bool(_TIME.search(given)) if named is None else parameter_depends_on_time(named, dimension)
-    if isinstance(given, Mapping | Sequence):
-        parts = given.values() if isinstance(given, Mapping) else given
+        named = _regions_of(setting, "")
+        return bool(_TIME.search(setting)) if named is None else parameter_depends_on_time(named, dimension)
+    if isinstance(setting, Mapping | Sequence):
+        parts = setting.values() if isinstance(setting, Mapping) else setting
         return any(parameter_depends_on_time(part, dimension) for part in parts)
-    return depends_on_time(given, dimension)
+    return depends_on_time(setting, dimension)
 
 
-def _regions_of(given: Any, what: str) -> Mapping[str, Any] | None:
+def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
     """Values by region, from a mapping or from `steel: 50, air: 0.02`; None for any other value."""
-    if isinstance(given, Mapping):
-        return given
-    if not isinstance(given, str) or ":" not in given:
+    if isinstance(setting, Mapping):
+        return setting
+    if not isinstance(setting, str) or ":" not in setting:
         return None
     named: dict[str, str] = {}
-    for part in _outer_parts(given):
+    for part in _outer_parts(setting):
         name, colon, value = (word.strip() for word in part.partition(":"))
         if not (colon and name and value) or name in named:
-            raise InputError(f"{what} should be REGION: VALUE, REGION: VALUE, …, each region once; got {given!r:.60}")
+            raise InputError(f"{what} should be REGION: VALUE, REGION: VALUE, …, each region once; got {setting!r:.60}")
         named[name] = value
     return named
 
@@ -187,7 +187,7 @@ def _outer_parts(text: str) -> Iterable[str]:
     return parts
 
 
-def _by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Evaluate) -> np.ndarray:
+def _evaluate_by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Evaluate) -> np.ndarray:
     """The value of its region at every place; InputError for an unknown region and for one without a value."""
     if sites.kind != "cell":
         raise InputError(f"{what} is a value of faces, and regions consist of cells: give a formula or an array")
@@ -196,7 +196,7 @@ def _by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Eval
         if name not in sites.regions and name != REST:
             raise InputError(f"{what}: the mesh has no region {name!r:.60}; it has: {known}")
     region = np.full(len(sites.points), -1) if sites.region is None else sites.region
-    found: np.ndarray | None = None
+    field: np.ndarray | None = None
     for number in np.unique(region).tolist():
         name = sites.regions[number] if number >= 0 else REST
         if name not in named and REST not in named:
@@ -205,33 +205,33 @@ def _by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Eval
         here = np.flatnonzero(region == number)
         part = replace(sites, points=sites.points[here], region=None, regions=())
         values = evaluate(named.get(name, named.get(REST)), part, f"{what} in region {name!r}")
-        found = np.empty((len(region), *values.shape[1:])) if found is None else found
-        found[here] = values
-    assert found is not None
-    return found
+        field = np.empty((len(region), *values.shape[1:])) if field is None else field
+        field[here] = values
+    assert field is not None
+    return field
 
 
-def vectors_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension"]:
+def vectors_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension"]:
     """A vector per place: from one number, formula or function per coordinate, or from an array."""
     count, d = sites.points.shape
-    if isinstance(given, np.ndarray) and given.shape == (count, d) and given.dtype.kind in "fiu":
-        return _check_finite(given.astype(float), sites, what)
-    if isinstance(given, np.ndarray) and given.shape != (d,):
+    if isinstance(setting, np.ndarray) and setting.shape == (count, d) and setting.dtype.kind in "fiu":
+        return _check_finite(setting.astype(float), sites, what)
+    if isinstance(setting, np.ndarray) and setting.shape != (d,):
         wanted = f"{count} numbers a·n, or vectors of shape ({count}, {d}), one per {sites.kind}"
-        raise InputError(f"{what} should be {wanted}; got an array of {given.dtype} of shape {given.shape}")
-    parts = _components(given, what)
+        raise InputError(f"{what} should be {wanted}; got an array of {setting.dtype} of shape {setting.shape}")
+    parts = _components(setting, what)
     if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str) or len(parts) != d:
         example = "(" + ", ".join(["1"] + ["0"] * (d - 1)) + ")"
-        raise InputError(f"{what} should have {d} components, such as {example}; got {given!r:.60}")
+        raise InputError(f"{what} should have {d} components, such as {example}; got {setting!r:.60}")
     columns = [_scalar(part, sites, f"{what}, component {i + 1},") for i, part in enumerate(parts)]
     return np.stack(columns, axis=1)
 
 
-def _components(given: Any, what: str) -> Any:
-    if not isinstance(given, str):
-        return given
+def _components(setting: Any, what: str) -> Any:
+    if not isinstance(setting, str):
+        return setting
     try:
-        return split_components(given)
+        return split_components(setting)
     except ExpressionError as error:
         raise ExpressionError(f"{what}: {error}") from error
 
@@ -240,38 +240,38 @@ def _scalar(part: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
     return scalars_at(part.item() if isinstance(part, np.generic) else part, sites, what)
 
 
-def tensors_at(given: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension dimension"]:
+def tensors_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension dimension"]:
     """A symmetric, positive definite tensor per place; raises InputError with the first place where it is not one."""
-    if (named := _regions_of(given, what)) is not None:
-        return _by_region(named, sites, what, tensors_at)
+    if (named := _regions_of(setting, what)) is not None:
+        return _evaluate_by_region(named, sites, what, tensors_at)
     count, d = sites.points.shape
     example = ", ".join("(" + ", ".join(str(2 * (i == j) + (i != j)) for j in range(d)) + ")" for i in range(d))
     wanted = f"{what} should be {d} rows of {d} numbers, such as ({example})"
-    if isinstance(given, np.ndarray) and given.shape == (count, d, d) and given.dtype.kind in "fiu":
-        K = _check_finite(given.astype(float), sites, what)
+    if isinstance(setting, np.ndarray) and setting.shape == (count, d, d) and setting.dtype.kind in "fiu":
+        K = _check_finite(setting.astype(float), sites, what)
     else:
-        rows = _components(given, what)
+        rows = _components(setting, what)
         if not _is_square(rows, d):
-            raise InputError(f"{wanted}, got {describe_value(given)}")
+            raise InputError(f"{wanted}, got {describe_value(setting)}")
         entries = [_scalar(rows[i][j], sites, f"{what}, entry {i + 1}, {j + 1},") for i in range(d) for j in range(d)]
         K = np.stack(entries, axis=1).reshape(count, d, d)
     _check_definite(K, sites, wanted)
     return K
 
 
-def constant_tensor(given: Setting, dimension: int, what: str, time: float | None = None) -> np.ndarray:
+def constant_tensor(setting: Setting, dimension: int, what: str, time: float | None = None) -> np.ndarray:
     """One symmetric, positive definite tensor for the whole domain; InputError for anything else."""
-    rows = _components(given, what)
+    rows = _components(setting, what)
     example = "such as ((2, 1), (1, 3))" if dimension == 2 else "such as ((2, 1, 0), (1, 3, 0), (0, 0, 1))"
     wanted = f"{what} should be {dimension} rows of {dimension} numbers, {example}"
     if not _is_square(rows, dimension):
-        raise InputError(f"{wanted}, got {describe_value(given)}")
+        raise InputError(f"{wanted}, got {describe_value(setting)}")
     try:
         K = np.array([[read_number(entry, what, time) for entry in row] for row in rows])
     except InputError as error:
-        raise InputError(f"{wanted}, got {describe_value(given)}") from error
+        raise InputError(f"{wanted}, got {describe_value(setting)}") from error
     if not np.allclose(K, K.T, rtol=1e-12, atol=0.0) or not (np.linalg.eigvalsh(K) > 0).all():
-        raise InputError(f"{wanted}, symmetric and positive definite; got {describe_value(given)}")
+        raise InputError(f"{wanted}, symmetric and positive definite; got {describe_value(setting)}")
     return K
 
 
@@ -304,25 +304,25 @@ def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
 
 
 def face_velocities(
-    given: Setting, graph: DualGraph, what: str, time: float | None
+    setting: Setting, graph: DualGraph, what: str, time: float | None
 ) -> tuple[FaceField, Callable[[], FaceField] | None]:
     """a·n of every face, n as the face has it, and a function that returns |a − (a·n) n|; None where it is not known.
 
-    `given` is a vector, a stream function, or an array of a·n per face. Of such an array, and of a stream function that
-    is not a formula, only a·n is known.
+    `setting` is a vector, a stream function, or an array of a·n per face. Of such an array, and of a stream function
+    that is not a formula, only a·n is known.
     """
-    if isinstance(given, str) and (inner := _CURL.fullmatch(given)) is not None:
-        given = Curl(inner[1])
-    if isinstance(given, Curl):
-        return _curl(given, graph, what, time)
-    if isinstance(given, np.ndarray) and given.shape == graph.A.shape:
-        return scalars_at(given, face_sites(graph, time), what), None
-    a: FaceVectors = vectors_at(given, face_sites(graph, time), what)
+    if isinstance(setting, str) and (inner := _CURL.fullmatch(setting)) is not None:
+        setting = Curl(inner[1])
+    if isinstance(setting, Curl):
+        return _curl(setting, graph, what, time)
+    if isinstance(setting, np.ndarray) and setting.shape == graph.A.shape:
+        return scalars_at(setting, face_sites(graph, time), what), None
+    a: FaceVectors = vectors_at(setting, face_sites(graph, time), what)
     return normal_part(a, graph.n), lambda: tangential_length(a, graph.n)
 
 
 def _curl(
-    given: Curl, graph: DualGraph, what: str, time: float | None
+    stream_function: Curl, graph: DualGraph, what: str, time: float | None
 ) -> tuple[FaceField, Callable[[], FaceField] | None]:
     """A a·n = ψ(end) − ψ(start), the face being passed with its owner on the left."""
     if graph.dimension != 2:
@@ -332,14 +332,18 @@ def _curl(
     # n = (along_y, −along_x)/A.
     along = graph.A[:, None] * np.stack([-graph.n[:, 1], graph.n[:, 0]], axis=1)
     start, end = (
-        scalars_at(given.stream, Sites(graph.centre + side * along / 2, "face", time), f"{what}, its stream function,")
+        scalars_at(
+            stream_function.stream,
+            Sites(graph.centre + side * along / 2, "face", time),
+            f"{what}, its stream function,",
+        )
         for side in (-1, 1)
     )
 
     normal = (end - start) / graph.A
-    if not isinstance(given.stream, str):
+    if not isinstance(stream_function.stream, str):
         return normal, None
-    psi = given.stream
+    psi = stream_function.stream
     # a × n = −∇ψ·n.
     return normal, lambda: np.abs(normal_part(_gradient(psi, graph, what, time or 0.0), graph.n))
 
@@ -354,7 +358,9 @@ def _gradient(text: str, graph: DualGraph, what: str, time: float) -> FaceVector
         raise ExpressionError(f"{what}, its stream function: {error}") from error
 
 
-def face_conormals(p: Parameter, given: Setting, graph: DualGraph, what: str, time: float | None = None) -> FaceVectors:
+def face_conormals(
+    p: Parameter, setting: Setting, graph: DualGraph, what: str, time: float | None = None
+) -> FaceVectors:
     """K n of every face.
 
     Where K is given per cell, it is that of the two half cells in series: with the flux and the slope of u along the
@@ -363,11 +369,11 @@ def face_conormals(p: Parameter, given: Setting, graph: DualGraph, what: str, ti
     """
     n = graph.n
     if p.where is Where.CONSTANT:
-        conormal: FaceVectors = n @ constant_tensor(given, graph.dimension, what, time)  # K is symmetric.
+        conormal: FaceVectors = n @ constant_tensor(setting, graph.dimension, what, time)  # K is symmetric.
         return conormal
     if p.where is Where.FACE:
-        return np.einsum("fij,fj->fi", tensors_at(given, face_sites(graph, time), what), n)
-    K = tensors_at(given, cell_sites(graph, time), what)
+        return np.einsum("fij,fj->fi", tensors_at(setting, face_sites(graph, time), what), n)
+    K = tensors_at(setting, cell_sites(graph, time), what)
     here = np.einsum("fij,fj->fi", K[graph.owner], n)
     there = here.copy()
     inside = slice(graph.interior)

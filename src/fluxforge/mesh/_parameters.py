@@ -51,21 +51,21 @@ def resolve(
     slots: dict[str, SlotField] = {}
     across: dict[str, Callable[[], SlotField]] = {}
     for p in equation.parameters:
-        given = values.get(p.name, p.default_in(graph.dimension))
+        setting = values.get(p.name, p.default_in(graph.dimension))
         what = f"parameter {p.name!r}"
-        if given is None:
+        if setting is None:
             raise EquationError(f"equation {equation.name!r}: {what} has no value: give one (--set {p.name}=VALUE)")
         at = time
-        if isinstance(given, AtTime):
-            given, at = given.value, given.time
+        if isinstance(setting, AtTime):
+            setting, at = setting.value, setting.time
         if p.rank is Rank.SCALAR and p.where is Where.CONSTANT:
-            constants[p.name] = read_number(given, what, at)
+            constants[p.name] = read_number(setting, what, at)
         elif p.in_cells:
-            cells[p.name] = scalars_at(given, cell_sites(graph, at), what)
+            cells[p.name] = scalars_at(setting, cell_sites(graph, at), what)
         elif p.rank is Rank.SCALAR:
-            slots[p.name] = scalars_at(given, face_sites(graph, at), f"{what}, given per face,")[graph.slot_face]
+            slots[p.name] = scalars_at(setting, face_sites(graph, at), f"{what}, given per face,")[graph.slot_face]
         else:
-            slots[p.normal_name], apart = _split_at_faces(p, given, graph, what, at)
+            slots[p.normal_name], apart = _split_at_faces(p, setting, graph, what, at)
             across |= apart
     fields = ParameterFields(constants, cells, slots, OnDemand(across))
     _check_signs(equation, graph, fields)
@@ -74,8 +74,8 @@ def resolve(
 
 def varies_in_time(equation: Equation, values: Settings | None, dimension: int = 2) -> frozenset[str]:
     """The parameters whose values are formulas of t, or functions that take the time after the coordinates."""
-    given = {p.name: (values or {}).get(p.name) for p in equation.parameters}
-    return frozenset(name for name, value in given.items() if parameter_depends_on_time(value, dimension))
+    settings = {p.name: (values or {}).get(p.name) for p in equation.parameters}
+    return frozenset(name for name, value in settings.items() if parameter_depends_on_time(value, dimension))
 
 
 def settings_at(equation: Equation, values: Settings | None, time: float, dimension: int = 2) -> dict[str, Setting]:
@@ -92,13 +92,13 @@ def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) 
     for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
         if not formula.free_symbols or formula.free_symbols - set(known):
             continue
-        found = np.asarray(evaluate(formula, known, np), float)
-        least = float(found.min())
+        coefficient = np.asarray(evaluate(formula, known, np), float)
+        least = float(coefficient.min())
         if least < 0 or (least == 0 and (what == "capacity" or equation.only_diffuses)):
-            names = ", ".join(sorted(found.name for found in formula.free_symbols))
+            names = ", ".join(sorted(each.name for each in formula.free_symbols))
             where = ""
-            if found.ndim:
-                cell = int(np.argmin(found.reshape(len(found), -1).min(axis=1)))
+            if coefficient.ndim:
+                cell = int(np.argmin(coefficient.reshape(len(coefficient), -1).min(axis=1)))
                 where = f" in {cell_sites(graph).describe(cell)}"
             raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}{where}")
 
@@ -107,7 +107,7 @@ Apart: TypeAlias = dict[str, Callable[[], SlotField]]
 
 
 def _split_at_faces(
-    p: Parameter, given: Setting, graph: DualGraph, what: str, time: float | None
+    p: Parameter, setting: Setting, graph: DualGraph, what: str, time: float | None
 ) -> tuple[SlotField, Apart]:
     """A vector a or K n as each cell sees it: the part along n, which points away from the cell, and the rest.
 
@@ -116,9 +116,9 @@ def _split_at_faces(
     face, sign = graph.slot_face, graph.slot_sign
     (length,) = p.tangential_names
     if p.rank is Rank.VECTOR:
-        a_n, a_t = face_velocities(given, graph, what, time)
+        a_n, a_t = face_velocities(setting, graph, what, time)
         return a_n[face] * sign, {} if a_t is None else {length: lambda: a_t()[face]}
-    conormal = face_conormals(p, given, graph, what, time)
+    conormal = face_conormals(p, setting, graph, what, time)
     apart: Apart = {length: lambda: tangential_length(conormal, graph.n)[face]}
 
     def component(i: int) -> Callable[[], SlotField]:

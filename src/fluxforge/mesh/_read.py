@@ -30,7 +30,7 @@ from fluxforge.mesh._read_msh import read_msh
 from fluxforge.mesh._read_parts import USED, VIEW, Budget, UnreadableError
 from fluxforge.mesh._read_vtu import read_vtu, read_vtu_cell_data
 
-# Extension → the format's name in meshio. ".msh" and ".vtu" are read by ourselves.
+# Extension → the format's name in meshio; this package has readers of its own for ".msh" and ".vtu".
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         ".msh": "gmsh",
@@ -145,12 +145,12 @@ def _check_counts(data: bytes, format_name: str) -> None:
         return
     # The second line of a VTK file is free text.
     begin = data.find(b"\n", data.find(b"\n") + 1) + 1 if format_name == "vtk" else 0
-    for found in pattern.finditer(data, begin):
-        announced = [count for word in found[found.lastindex or 0].split() if (count := _parse_count(word)) is not None]
-        if found.lastindex == 2:
+    for match in pattern.finditer(data, begin):
+        announced = [count for word in match[match.lastindex or 0].split() if (count := _parse_count(word)) is not None]
+        if match.lastindex == 2:
             announced.append(math.prod(announced))
         if max(announced, default=0) > len(data):
-            line = " ".join(found[0].decode(errors="replace").split())[:60]
+            line = " ".join(match[0].decode(errors="replace").split())[:60]
             raise UnreadableError(f"announces {line!r} and has only {len(data)} bytes: it is damaged or cut short")
 
 
@@ -166,22 +166,22 @@ def _parse_count(word: bytes) -> int | None:
 
 def _check_vtk(data: bytes) -> None:
     # Within a line: \s would cross blank lines, from each of them anew.
-    found = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
-    if found is None:
+    match = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
+    if match is None:
         raise UnreadableError("has no DATASET: it is damaged or cut short")
-    if found[1].upper() != b"UNSTRUCTURED_GRID":
-        raise UnreadableError(f"holds {found[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
+    if match[1].upper() != b"UNSTRUCTURED_GRID":
+        raise UnreadableError(f"holds {match[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
 
 
 def _check_vtk_arrays(data: bytes) -> None:
     """Charge to a budget what meshio allocates beside the listed numbers: views for each cell, rows of colours."""
     budget = Budget(len(data))
-    cells = max((_parse_count(found[1]) or 0 for found in VTK_CELLS.finditer(data)), default=0)
+    cells = max((_parse_count(match[1]) or 0 for match in VTK_CELLS.finditer(data)), default=0)
     arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
     budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which is")
-    items = max((_parse_count(found[1]) or 0 for found in VTK_ITEMS.finditer(data)), default=0)
-    for found in VTK_COLOURS.finditer(data):
-        budget.spend(8 * items * (_parse_count(found[1]) or 0), f"lists colours of {items} places, which is")
+    items = max((_parse_count(match[1]) or 0 for match in VTK_ITEMS.finditer(data)), default=0)
+    for match in VTK_COLOURS.finditer(data):
+        budget.spend(8 * items * (_parse_count(match[1]) or 0), f"lists colours of {items} places, which is")
 
 
 # z coordinates that differ by less than this fraction of the mesh size are equal.
@@ -259,12 +259,12 @@ def read_cell_data(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     except UnreadableError as error:
         raise MeshReadError(f"{origin}: {' '.join(str(error).split())}") from error
     kept = [k for k, block in enumerate(mesh.cells) if block.type in USED]
-    found = {}
+    fields = {}
     for name, blocks in mesh.cell_data.items():
         arrays = [np.asarray(blocks[k]) for k in kept]
         if arrays and all(a.dtype.kind in "fiu" and a.size == len(a) for a in arrays):
-            found[name] = np.concatenate([a.ravel() for a in arrays]).astype(float)
-    return found
+            fields[name] = np.concatenate([a.ravel() for a in arrays]).astype(float)
+    return fields
 
 
 MESH = "a mesh (such as fluxforge.mesh.square()) or the path of a mesh file"

@@ -143,11 +143,11 @@ def _read_sets(
 
 def _check_count(drawing: Drawing, format_name: str, data: bytes) -> None:
     """Refuse a legacy VTK file with fewer cells than it announces: meshio reads as many as there are types."""
-    found = VTK_CELLS.search(data) if format_name == "vtk" else None
-    if found is None:
+    match = VTK_CELLS.search(data) if format_name == "vtk" else None
+    if match is None:
         return
     # Version 5.1 announces offsets, one more than cells.
-    announced = int(found[1]) - (data.split(b"\n", 1)[0].split()[-1:] == [b"5.1"])
+    announced = int(match[1]) - (data.split(b"\n", 1)[0].split()[-1:] == [b"5.1"])
     listed = sum(len(block.number) for block in drawing.blocks)
     if announced != listed:
         raise UnreadableError(f"announces {announced} cells and lists {listed}: it is damaged or cut short")

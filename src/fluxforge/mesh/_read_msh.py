@@ -68,26 +68,26 @@ def read_nodes4(numbers: AbstractNumbers) -> tuple[Float[np.ndarray, "points 3"]
 def read_elements4(numbers: AbstractNumbers) -> list[EntityBlock]:
     """The elements, block by block."""
     blocks, announced, _, _ = numbers.sizes(4).tolist()
-    found = []
+    element_blocks = []
     for _ in range(blocks):
         dimension, tag, gmsh_type = numbers.integers(3).tolist()
         kind, corners = find_kind(gmsh_type)
         count = numbers.size()
         rows = numbers.sizes(count * (1 + corners)).reshape(count, 1 + corners)
-        found.append(EntityBlock((dimension, tag), kind, rows))
-    _check_total("elements", announced, sum(len(block.rows) for block in found))
-    return found
+        element_blocks.append(EntityBlock((dimension, tag), kind, rows))
+    _check_total("elements", announced, sum(len(block.rows) for block in element_blocks))
+    return element_blocks
 
 
 def tag_blocks(
-    found: Sequence[EntityBlock], physicals: Mapping[tuple[int, int], tuple[int, ...]], budget: Budget
+    blocks: Sequence[EntityBlock], physicals: Mapping[tuple[int, int], tuple[int, ...]], budget: Budget
 ) -> list[Block]:
     """The elements with the physical tags of their entity; lines with several tags are listed once for each.
 
     Tags times lines can be any number, so that what they take is charged to the budget first.
     """
     listed = []
-    for block in found:
+    for block in blocks:
         tags = physicals.get(block.entity, ()) or (0,)
         if block.kind == "line":
             lines = len(block.rows)
@@ -99,9 +99,9 @@ def tag_blocks(
     return listed
 
 
-def _check_total(what: str, announced: int, found: int) -> None:
-    if announced != found:
-        raise UnreadableError(f"announces {announced} {what} and lists {found}")
+def _check_total(what: str, announced: int, listed: int) -> None:
+    if announced != listed:
+        raise UnreadableError(f"announces {announced} {what} and lists {listed}")
 
 
 SECTION = re.compile(rb"\s*\$(?!End)([A-Za-z]\w*)[^\n]*(?:\n|$)")
@@ -112,7 +112,7 @@ PARTITIONED = "the mesh is partitioned: tags on the partitions' own curves are n
 
 
 class Layout(NamedTuple):
-    """What $MeshFormat says: version 2 or 4, and for binary files the byte order and the length of a size_t."""
+    """The content of $MeshFormat: version 2 or 4, and for binary files the byte order and the length of a size_t."""
 
     version: int
     order: str | None
@@ -139,10 +139,10 @@ def _sections(data: bytes) -> dict[str, Any]:
     sections: dict[str, Any] = {}
     place = 0
     while BLANK.match(data, place) is None:
-        found = SECTION.match(data, place)
-        if found is None:
+        match = SECTION.match(data, place)
+        if match is None:
             raise UnreadableError(f"has {data[place:].lstrip()[:20]!r} where a section should begin")
-        name, place = found[1].decode(), found.end()
+        name, place = match[1].decode(), match.end()
         if sections.get(name) is not None:
             raise UnreadableError(f"has two sections ${name}")
         if name not in ("MeshFormat", "Comments") and "MeshFormat" not in sections:
@@ -155,7 +155,7 @@ def _sections(data: bytes) -> dict[str, Any]:
 
 
 def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tuple[Any, int]:
-    """What a section holds, and where the next one begins."""
+    """The content of a section, and the place where the next one begins."""
     content: Any = None
     parser = None if layout is None else _find_parser(layout, name)
     if name == "MeshFormat":
@@ -164,7 +164,7 @@ def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tu
         binary = BinaryNumbers(data, place, order=layout.order, size_bytes=layout.size_bytes)
         content, place = parser(binary), binary.place
     else:
-        begin, place = place, _end(data, name, place)
+        begin, place = place, _find_end(data, name, place)
         if parser is not None:
             text = text_numbers(data[begin:place], whole=name == "Elements")
             content = parser(text)
@@ -172,7 +172,7 @@ def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tu
                 raise UnreadableError(f"holds {text.rest()} numbers more than it announces")
         elif name == "PhysicalNames":
             content = _names(data[begin:place])
-    end = _end(data, name, place)
+    end = _find_end(data, name, place)
     if data[place:end].strip():
         raise UnreadableError("holds more than it announces")
     return content, end + len(name) + 4  # the length of $End<name>
@@ -209,7 +209,7 @@ def _layout(data: bytes, place: int) -> tuple[Layout, int]:
     return Layout(int(version[0]), order, int(words[2])), end + 1
 
 
-def _end(data: bytes, name: str, place: int) -> int:
+def _find_end(data: bytes, name: str, place: int) -> int:
     end = data.find(f"$End{name}".encode(), place)
     if end < 0:
         raise UnreadableError(f"is not closed by $End{name}: the file is cut short")
@@ -218,13 +218,13 @@ def _end(data: bytes, name: str, place: int) -> int:
 
 def _names(text: bytes) -> dict[int, dict[int, str]]:
     """The names of the physical curves and surfaces, by dimension and tag."""
-    found = PHYSICAL_NAME.findall(text)
+    entries = PHYSICAL_NAME.findall(text)
     count = text.split(maxsplit=1)[:1]
-    if count != [str(len(found)).encode()]:
+    if count != [str(len(entries)).encode()]:
         announced = count[0][:20].decode(errors="replace") if count else "nothing"
-        raise UnreadableError(f"announces {announced} names and lists {len(found)}: it is damaged")
+        raise UnreadableError(f"announces {announced} names and lists {len(entries)}: it is damaged")
     names: dict[int, dict[int, str]] = {}
-    for dimension, tag, name in found:
+    for dimension, tag, name in entries:
         names.setdefault(int(dimension), {})[abs(int(tag))] = name.decode(errors="replace")
     return names
 
@@ -257,7 +257,7 @@ def _text2_elements(numbers: TextNumbers) -> list[Block]:
         rows = values[: min(left, len(values) // width) * width].reshape(-1, width)
         if not len(rows):
             raise UnreadableError(f"ends with {left} elements still to come")
-        rows = rows[: _alike(rows)]
+        rows = rows[: _count_alike(rows)]
         blocks.append(_block(kind, rows[:, 0], tags=rows[:, 3 : 3 + tags], corners=rows[:, 3 + tags :]))
         numbers.taken += rows.size
         left -= len(rows)
@@ -288,8 +288,8 @@ def _block(
     return Block(kind, number, corners, physical)
 
 
-def _alike(rows: Int[np.ndarray, "n width"]) -> int:
-    """How many of the first rows have the type and the number of tags of the first one, looking ever further."""
+def _count_alike(rows: Int[np.ndarray, "n width"]) -> int:
+    """The number of leading rows with the type and number of tags of the first one, read in blocks of growing size."""
     seen, step = 1, 64
     while seen < len(rows):
         same = (rows[seen : seen + step, 1:3] == rows[0, 1:3]).all(axis=1)

@@ -81,7 +81,7 @@ class TextNumbers(AbstractNumbers):
 
     def _take(self, count: int) -> Num[np.ndarray, " count"]:
         if count > self.rest():
-            raise _too_few(count, self.rest())
+            raise _too_few_error(count, self.rest())
         self.taken += count
         return self.values[self.taken - count : self.taken]
 
@@ -120,13 +120,13 @@ class BinaryNumbers(AbstractNumbers):
         """The next `count` items of a dtype."""
         available = (len(self.data) - self.place) // kind.itemsize
         if count > available:
-            raise _too_few(count, available)
+            raise _too_few_error(count, available)
         values = np.frombuffer(self.data, kind, count, self.place)
         self.place += count * kind.itemsize
         return values
 
 
-def _too_few(wanted: int, available: int) -> UnreadableError:
+def _too_few_error(wanted: int, available: int) -> UnreadableError:
     return UnreadableError(
         f"announces {wanted} more numbers where the file holds {available}: it is damaged or cut short"
     )

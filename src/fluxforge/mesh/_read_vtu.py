@@ -94,13 +94,13 @@ class VtuArrays:
         if stored is None:
             values = text_numbers((element.text or "").encode(), whole=kind[0] in "iu").values
         else:
-            content = self._plain(stored) if self.packer is None else self._unpack_blocks(stored)
+            content = self._read_plain(stored) if self.packer is None else self._unpack_blocks(stored)
             if len(content) % np.dtype(kind).itemsize:
                 raise UnreadableError(
                     f"has an array of {len(content)} bytes, which are no {element.get('type')} numbers"
                 )
             values = np.frombuffer(content, self.order + kind).astype(kind)
-        return _in_rows(values, element)
+        return _arrange_in_rows(values, element)
 
     def _locate_bytes(self, element: ElementTree.Element) -> Stored | None:
         match element.get("format", "ascii"):
@@ -121,7 +121,7 @@ class VtuArrays:
         content = stored.decode(0, count * self.header.itemsize)
         return np.frombuffer(content, self.header, count)
 
-    def _plain(self, stored: Stored) -> bytes:
+    def _read_plain(self, stored: Stored) -> bytes:
         """An array that is not packed: its length in bytes, then the bytes, encoded together or each by itself."""
         word = self.header.itemsize
         length = int(self._words(stored, 1)[0])
@@ -154,7 +154,7 @@ def _unpacked_size(words: UInt[np.ndarray, " words"]) -> int:
     return (count - 1) * size + (last or size)
 
 
-def _in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
+def _arrange_in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
     """Rows of as many numbers as the array has components; without that word a plain run of numbers."""
     word = (element.get("NumberOfComponents") or "1").strip()
     columns = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else 0
@@ -192,12 +192,12 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     arrays, piece = _open(data)
     kind = _grid(arrays, piece).kind
     used = np.isin(kind, [number for number, name in _kind_names(kind).items() if name in USED])
-    found = {}
+    fields = {}
     for name, element in _arrays_by_name(piece, "CellData").items():
         values = arrays.read(element)
         if len(values) == len(kind) and values.ndim == 1:
-            found[name] = values[used].astype(float)
-    return found
+            fields[name] = values[used].astype(float)
+    return fields
 
 
 def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
@@ -218,7 +218,7 @@ def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
 
 
 def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
-    points, cells = _count(piece, "NumberOfPoints"), _count(piece, "NumberOfCells")
+    points, cells = _read_count(piece, "NumberOfPoints"), _read_count(piece, "NumberOfCells")
     places = piece.findall("./Points/DataArray")
     if len(places) != 1:
         raise UnreadableError(f"has {len(places)} arrays of points, and one was expected")
@@ -229,7 +229,9 @@ def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     for name in ("connectivity", "offsets", "types"):
         if name not in listed:
             raise UnreadableError(f"has no array {name!r} among its <Cells>")
-    connectivity, end, kind = (_whole(arrays, listed[name]) for name in ("connectivity", "offsets", "types"))
+    connectivity, end, kind = (
+        _read_whole_numbers(arrays, listed[name]) for name in ("connectivity", "offsets", "types")
+    )
     if not len(end) == len(kind) == cells:
         raise UnreadableError(f"announces NumberOfCells={cells} and lists {len(end)} offsets and {len(kind)} types")
     begin = np.concatenate([[0], end[:-1]])[:cells]
@@ -242,14 +244,14 @@ def _arrays_by_name(piece: ElementTree.Element, section: str) -> Mapping[str, El
     return {element.get("Name", ""): element for element in piece.findall(f"./{section}/DataArray")}
 
 
-def _count(piece: ElementTree.Element, name: str) -> int:
+def _read_count(piece: ElementTree.Element, name: str) -> int:
     words = (piece.get(name) or "").split()
     if len(words) != 1 or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 18:
         raise UnreadableError(f"has {name}={(piece.get(name) or '')[:40]!r}, not a count")
     return int(words[0])
 
 
-def _whole(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
+def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
     values = arrays.read(element).ravel()
     # Beyond 2⁵³ nothing is a point, and unsigned numbers would wrap.
     if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and (values > np.uint64(2**53)).any()):

@@ -50,20 +50,20 @@ def _clash_among(edges: Segments, i: Int[np.ndarray, " pairs"], j: Int[np.ndarra
     # On which side of the first edge the ends of the second lie, and the other way round.
     a_of_j, b_of_j = _cross(d, gap), _cross(d, gap + e)
     a_of_i, b_of_i = _cross(e, -gap), _cross(e, d - gap)
-    if (k := _first(_inside(a_of_j, np.einsum("ne,ne->n", d, gap), squared_d))) is not None:
+    if (k := _first_index(_is_inside(a_of_j, np.einsum("ne,ne->n", d, gap), squared_d))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=False)
-    if (k := _first(_inside(a_of_i, -np.einsum("ne,ne->n", e, gap), squared_e))) is not None:
+    if (k := _first_index(_is_inside(a_of_i, -np.einsum("ne,ne->n", e, gap), squared_e))) is not None:
         return Clash(int(j[k]), int(i[k]), crossing=False)
-    if (k := _first(_apart(a_of_j, b_of_j, squared_d) & _apart(a_of_i, b_of_i, squared_e))) is not None:
+    if (k := _first_index(_are_apart(a_of_j, b_of_j, squared_d) & _are_apart(a_of_i, b_of_i, squared_e))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=True)
     return None
 
 
-def _first(mask: Bool[np.ndarray, " n"]) -> int | None:
+def _first_index(mask: Bool[np.ndarray, " n"]) -> int | None:
     return int(mask.argmax()) if mask.any() else None
 
 
-def _inside(
+def _is_inside(
     side: Float[np.ndarray, " n"], along: Float[np.ndarray, " n"], squared: Float[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
     """Whether a point lies on an edge, clear of both its ends."""
@@ -71,7 +71,7 @@ def _inside(
     return np.asarray((np.abs(side) <= small) & (along > small) & (along < squared - small))
 
 
-def _apart(
+def _are_apart(
     p: Float[np.ndarray, " n"], q: Float[np.ndarray, " n"], squared: Float[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
     """Whether two points lie on opposite sides of an edge, both clear of its line."""

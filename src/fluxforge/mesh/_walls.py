@@ -47,7 +47,7 @@ def linear_speed(equation: Equation) -> sp.Expr | None:
 def wall_velocity(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
     """a·n at the boundary faces, n pointing out of the domain."""
     assert equation.velocity is not None
-    return _at_walls(graph, fields.slots[equation.parameter(equation.velocity).normal_name])
+    return _slots_to_walls(graph, fields.slots[equation.parameter(equation.velocity).normal_name])
 
 
 def wall_conductance(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
@@ -70,14 +70,14 @@ def _conductivity(graph: DualGraph, equation: Equation, fields: ParameterFields)
     """K of the owners of the boundary faces, along the normal."""
     tensor = equation.diffusion_tensor
     if tensor is not None:
-        return _at_walls(graph, fields.slots[tensor.normal_name])
+        return _slots_to_walls(graph, fields.slots[tensor.normal_name])
     if equation.u in equation.diffusion.free_symbols:
         raise InputError(
             f"equation {equation.name!r} has a diffusivity that depends on {equation.unknown}: no robin wall"
         )
     owner = graph.owner[graph.interior :]
     known: dict[str, Any] = {**fields.constants, **{name: value[owner] for name, value in fields.cells.items()}}
-    known |= {name: _at_walls(graph, value) for name, value in fields.slots.items()}
+    known |= {name: _slots_to_walls(graph, value) for name, value in fields.slots.items()}
     return evaluate(equation.diffusion, _symbols(known), np)
 
 
@@ -85,9 +85,9 @@ def _symbols(values: Any) -> dict[sp.Symbol, Any]:
     return {symbol(name): value for name, value in values.items()}
 
 
-def _at_walls(graph: DualGraph, slots: np.ndarray) -> WallField:
+def _slots_to_walls(graph: DualGraph, slots: np.ndarray) -> WallField:
     """The value of each boundary face, from the slot of its owner."""
     cell, slot = np.nonzero(graph.slot_mask & (graph.slot_face >= graph.interior))
-    found = np.empty(graph.ghosts)
-    found[graph.slot_face[cell, slot] - graph.interior] = slots[cell, slot]
-    return found
+    field = np.empty(graph.ghosts)
+    field[graph.slot_face[cell, slot] - graph.interior] = slots[cell, slot]
+    return field

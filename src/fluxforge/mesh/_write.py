@@ -63,8 +63,8 @@ def _fields(cell_data: Mapping[str, Shaped[np.ndarray, "..."]], cells: int, path
     """The data as integers or doubles, one row per cell; vectors in the plane get a third component, as VTK has it."""
     _check_names(cell_data, "cell data", path)
     fields = {}
-    for name, given in cell_data.items():
-        values = np.asarray(given)
+    for name, array in cell_data.items():
+        values = np.asarray(array)
         if values.shape[:1] != (cells,) or values.ndim > 2 or values.dtype.kind not in "biuf":
             wanted = f"{cells} numbers or vectors, one per cell"
             raise InputError(
@@ -91,7 +91,7 @@ def _check_names(names: Mapping[str, object], what: str, path: Path) -> None:
 
 def _write_with_meshio(mesh: Mesh, fields: Fields, format_name: str, *, target: Path, path: Path) -> None:
     meshio = importlib.import_module("meshio")
-    order, blocks = _by_kind(mesh)
+    order, blocks = _group_by_kind(mesh)
     if format_name == "off" and any(kind == "quad" for kind, _ in blocks):
         raise InputError(f"{path}: .off files hold triangles only, and the mesh has quadrilaterals")
     points: Float[np.ndarray, "points 3"] = np.column_stack([mesh.points, np.zeros(len(mesh.points))])
@@ -107,7 +107,7 @@ def _write_with_meshio(mesh: Mesh, fields: Fields, format_name: str, *, target: 
         raise InputError(f"{path}: cannot be written as {format_name} ({' '.join(str(error).split())})") from error
 
 
-def _by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[str, Int[np.ndarray, "n corners"]]]]:
+def _group_by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[str, Int[np.ndarray, "n corners"]]]]:
     """The cells in meshio's blocks, triangles first, and the cells' numbers in that order."""
     if mesh.cells.shape[1] == 3:
         return np.arange(len(mesh.cells)), [("triangle", mesh.cells)]
@@ -151,9 +151,9 @@ def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:
     if not mesh.regions:
         name = "domain" if "domain" not in mesh.boundary else "all cells"
         return [(1, name, np.arange(len(mesh.cells)))]
-    found = [(k, name, np.sort(cells)) for k, (name, cells) in enumerate(mesh.regions.items(), start=1)]
-    found += [(len(mesh.regions) + 1, "", np.flatnonzero(number_regions(mesh) < 0))]
-    return [(number, name, cells) for number, name, cells in found if len(cells)]
+    surfaces = [(k, name, np.sort(cells)) for k, (name, cells) in enumerate(mesh.regions.items(), start=1)]
+    surfaces += [(len(mesh.regions) + 1, "", np.flatnonzero(number_regions(mesh) < 0))]
+    return [(number, name, cells) for number, name, cells in surfaces if len(cells)]
 
 
 def _entities(mesh: Mesh) -> Iterator[str]:

@@ -78,29 +78,29 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
 def from_document(document: Mapping[str, object], where: str = "the equation") -> Equation:
     """An equation from the values of a TOML file or of JSON; raises EquationError that opens with `where`."""
     try:
-        given = msgspec.convert(document, _Document)
+        fields = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
         raise EquationError(f"{where}: {error}") from error
-    if not given.name.isprintable() or not 1 <= len(given.name) <= 100 or len(given.parameters) > _MOST_PARAMETERS:
-        raise EquationError(f"{where}: wants a name of one line and at most {_MOST_PARAMETERS} parameters")
+    if not fields.name.isprintable() or not 1 <= len(fields.name) <= 100 or len(fields.parameters) > _MOST_PARAMETERS:
+        raise EquationError(f"{where}: should have a name of one line and at most {_MOST_PARAMETERS} parameters")
     parameters = tuple(
         Parameter(name, each.meaning, each.rank, each.where, _unit(each.units), each.default)
-        for name, each in given.parameters.items()
+        for name, each in fields.parameters.items()
     )
     try:
-        formula = _Formulas(given, parameters)
+        formula = _Formulas(fields, parameters)
         return Equation(
-            name=given.name,
-            unknown=given.unknown,
-            summary=given.summary,
+            name=fields.name,
+            unknown=fields.unknown,
+            summary=fields.summary,
             parameters=parameters,
             capacity=formula.read("capacity"),
             transported=formula.read("transported"),
-            velocity=given.velocity,
+            velocity=fields.velocity,
             diffusion=formula.read("diffusion"),
             reaction=formula.read("reaction"),
-            two_point=None if given.two_point is None else formula.read("two_point"),
-            unknown_unit=_unit(given.unknown_units) or OF_UNKNOWN,
+            two_point=None if fields.two_point is None else formula.read("two_point"),
+            unknown_unit=_unit(fields.unknown_units) or OF_UNKNOWN,
         )
     except (EquationError, ExpressionError) as error:
         raise EquationError(f"{where}: {error}") from error
@@ -108,7 +108,7 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
 
 def to_document(equation: Equation) -> JsonObject:
     """The equation as plain values that `from_document` reads back; fields that have their default are left out."""
-    found = msgspec.to_builtins(
+    document = msgspec.to_builtins(
         _Document(
             name=equation.name,
             unknown=equation.unknown,
@@ -126,23 +126,23 @@ def to_document(equation: Equation) -> JsonObject:
             },
         )
     )
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(document, dict)
+    return document
 
 
 class _Formulas:
     """Parses the formulas of a document, each with the names it may contain."""
 
-    def __init__(self, given: _Document, parameters: tuple[Parameter, ...]) -> None:
-        self._given = given
-        names = [given.unknown, *(p.name for p in parameters)]
-        edge = [f"{given.unknown}_P", f"{given.unknown}_N", "delta", *(n for p in parameters for n in p.edge_names())]
+    def __init__(self, fields: _Document, parameters: tuple[Parameter, ...]) -> None:
+        self._fields = fields
+        names = [fields.unknown, *(p.name for p in parameters)]
+        edge = [f"{fields.unknown}_P", f"{fields.unknown}_N", "delta", *(n for p in parameters for n in p.edge_names())]
         self._names = {"two_point": list(dict.fromkeys(edge))}
         self._otherwise = list(dict.fromkeys(names))
 
     def read(self, field: str) -> sp.Expr:
         try:
-            return parse(getattr(self._given, field), self._names.get(field, self._otherwise))
+            return parse(getattr(self._fields, field), self._names.get(field, self._otherwise))
         except ExpressionError as error:
             raise ExpressionError(f"field {field!r}: {error}") from error
 
@@ -151,8 +151,8 @@ def _unit(powers: _Powers | None) -> Unit | None:
     return None if powers is None else unit(powers.length, powers.time, powers.unknown)
 
 
-def _powers(found: Unit) -> _Powers:
-    return _Powers(*(int(power) for power in found))
+def _powers(powers: Unit) -> _Powers:
+    return _Powers(*(int(power) for power in powers))
 
 
 def _load(path: Path) -> Equation:

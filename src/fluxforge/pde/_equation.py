@@ -98,30 +98,30 @@ class Equation:
         Words whose value is None are ignored. Raises EquationError for a word that no parameter has as its meaning, and
         for a parameter that is given twice.
         """
-        found = dict(values or {})
+        settings = dict(values or {})
         for word, value in words.items():
             if value is None:
                 continue
-            meant = next((p.name for p in self.parameters if p.meaning == word), None)
-            if meant is None:
+            name = next((p.name for p in self.parameters if p.meaning == word), None)
+            if name is None:
                 names = ", ".join(p.name for p in self.parameters) or "none"
                 raise EquationError(f"equation {self.name!r} has no {word}; its parameters are: {names}")
-            if meant in found:
-                raise EquationError(f"equation {self.name!r}: {word} and {meant} are the same parameter: give one")
-            found[meant] = value
-        return found
+            if name in settings:
+                raise EquationError(f"equation {self.name!r}: {word} and {name} are the same parameter: give one")
+            settings[name] = value
+        return settings
 
     def example(self, dimension: int, scale: float = 1.0) -> dict[str, Example]:
         """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
-        found: dict[str, Example] = {}
+        values: dict[str, Example] = {}
         for p in self.parameters:
             if p.rank is Rank.VECTOR:
-                found[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])
+                values[p.name] = tuple(scale * a for a in _EXAMPLE[0][:dimension])
             elif p.rank is Rank.TENSOR:
-                found[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
+                values[p.name] = tuple(tuple(scale * k for k in row[:dimension]) for row in _EXAMPLE[1:][:dimension])
             else:
-                found[p.name] = scale * (p.default if isinstance(p.default, int | float) else 1.0)
-        return found
+                values[p.name] = scale * (p.default if isinstance(p.default, int | float) else 1.0)
+        return values
 
     def strong(self, u: sp.Expr, dimension: int, values: Mapping[str, Given] | None = None) -> sp.Expr:
         """The source S that makes u(x, …, t) a solution: c ∂u/∂t + ∇·(a f(u)) − ∇·(K∇u) − r(u).
@@ -159,7 +159,7 @@ class Equation:
         return next((p for p in tensors if symbol(p.name) == self.diffusion), None)
 
     def flux(self, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
-        """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P, as it is to stand.
+        """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P as it should appear.
 
         Diffusion: K (P − N)/δ, with the harmonic mean over parameters given per cell, and the arithmetic mean over P
         and N where K depends on the unknown. Transport: Rusanov's flux ½ a·n (f(P) + f(N)) −
@@ -184,12 +184,12 @@ class Equation:
         if tensor is not None:
             return symbol(tensor.normal_name)
         if self.u not in self.diffusion.free_symbols:
-            return self._harmonic(self.diffusion, P)
+            return self._harmonic_mean(self.diffusion, P)
         # K = k g(u): g may vanish in both cells, where a harmonic mean would be 0/0.
         k, g = sp.factor_terms(self.diffusion).as_independent(self.u, as_Add=False)
-        return self._harmonic(k, P) * sp.Add(*(self._harmonic(g, end) for end in (P, N))) / 2
+        return self._harmonic_mean(k, P) * sp.Add(*(self._harmonic_mean(g, end) for end in (P, N))) / 2
 
-    def _harmonic(self, formula: sp.Expr, u: sp.Expr) -> sp.Expr:
+    def _harmonic_mean(self, formula: sp.Expr, u: sp.Expr) -> sp.Expr:
         """The harmonic mean over the parameters of the two cells, the unknown being u in both."""
         sides = [self.at_cell(formula, u, end) for end in ("P", "N")]
         return sides[0] if sides[0] == sides[1] else 2 * sides[0] * sides[1] / (sides[0] + sides[1])
@@ -207,7 +207,7 @@ class Equation:
 
     @property
     def words(self) -> Words:
-        """How texts speak of the equation."""
+        """The words and letters for the equation in texts."""
         return words_of(self)
 
     @property
@@ -227,7 +227,7 @@ class Equation:
         except ExpressionError as error:
             raise EquationError(f"equation {self.name!r}: reaction: {error}") from error
         others = (self.capacity, self.transported, self.diffusion, self.two_point or sp.S.Zero)
-        used = {found.name for part in (formula, *others) for found in part.free_symbols} | {self.velocity}
+        used = {each.name for part in (formula, *others) for each in part.free_symbols} | {self.velocity}
         kept = tuple(p for p in self.parameters if used & {p.name, *p.edge_names()})
         return replace(self, reaction=formula, parameters=kept)
 
@@ -247,8 +247,8 @@ class Equation:
 
 def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
     """The derivative, with Heaviside's step as (1 + sign)/2 and 0 for Dirac's δ, which `evaluate` does not know."""
-    found = sp.diff(formula, variable).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
-    return found.replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
+    derivative = sp.diff(formula, variable).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
+    return derivative.replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
 
 
 def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]) -> Sequence[sp.Expr]:

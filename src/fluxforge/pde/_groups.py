@@ -55,10 +55,10 @@ def integer_null_space(units: Sequence[Unit]) -> tuple[tuple[int, ...], ...]:
     The last exponent that is not 0 is positive.
     """
     matrix = sp.Matrix([[sp.Rational(each.numerator, each.denominator) for each in own] for own in units]).T
-    return tuple(_whole(vector) for vector in matrix.nullspace())
+    return tuple(_to_whole_numbers(vector) for vector in matrix.nullspace())
 
 
-def _whole(vector: sp.Matrix) -> tuple[int, ...]:
+def _to_whole_numbers(vector: sp.Matrix) -> tuple[int, ...]:
     common = math.lcm(*(int(entry.q) for entry in vector))
     entries = [int(entry * common) for entry in vector]
     divisor = math.gcd(*entries)

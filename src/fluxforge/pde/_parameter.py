@@ -53,10 +53,10 @@ class Clash:
     """A sum of terms in different units, or a function of something that has one."""
 
     where: str
-    found: tuple[Unit, ...]
+    units: tuple[Unit, ...]
 
     def __str__(self) -> str:
-        return f"{self.where} mixes the units {' and '.join(map(str, self.found))}"
+        return f"{self.where} mixes the units {' and '.join(map(str, self.units))}"
 
 
 Verdict = Unit | Clash | None
@@ -91,7 +91,7 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
     known = [part for part in parts if isinstance(part, Unit)]
     if expr.is_Mul:
         return multiply_units(*known) if len(known) == len(parts) else None
-    return _alike(expr, known)
+    return _common_unit(expr, known)
 
 
 def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
@@ -103,7 +103,7 @@ def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
     return Unit(*(power * part for part in base))
 
 
-def _alike(expr: sp.Expr, known: list[Unit]) -> Verdict:
+def _common_unit(expr: sp.Expr, known: list[Unit]) -> Verdict:
     """The unit of a sum, modulus, extreme or comparison of like parts, of a sign, or of a function of a number."""
     if isinstance(expr, sp.Add | sp.Abs | sp.Min | sp.Max | Select) or type(expr) in COMPARISONS:
         different = tuple(dict.fromkeys(known))
@@ -267,20 +267,20 @@ def check_units(equation: "Equation") -> None:
         return
     units = {p.name: p.unit for p in equation.parameters if p.unit is not None}
     units[equation.unknown] = equation.unknown_unit
-    per_time = _in_units(equation, "capacity", equation.capacity, units, equation.unknown_unit, unit(time=-1))
+    per_time = _unit_of_term(equation, "capacity", equation.capacity, units, equation.unknown_unit, unit(time=-1))
     terms = {
-        "diffusion": _in_units(equation, "diffusion", equation.diffusion, units, equation.unknown_unit, unit(-2)),
-        "reaction": _in_units(equation, "reaction", equation.reaction, units),
+        "diffusion": _unit_of_term(equation, "diffusion", equation.diffusion, units, equation.unknown_unit, unit(-2)),
+        "reaction": _unit_of_term(equation, "reaction", equation.reaction, units),
     }
     if equation.velocity is not None:
-        terms["transported"] = _in_units(
+        terms["transported"] = _unit_of_term(
             equation, "transported", equation.transported, units, units[equation.velocity], unit(-1)
         )
-    for field, found in terms.items():
+    for field, term in terms.items():
         alone = field == "reaction" and equation.reaction.free_symbols <= {equation.u}
-        if getattr(equation, field) != 0 and not alone and None not in (found, per_time) and found != per_time:
+        if getattr(equation, field) != 0 and not alone and None not in (term, per_time) and term != per_time:
             raise EquationError(
-                f"equation {equation.name!r}: the term of {field!r} has the unit {found}, and c ∂u/∂t has {per_time}"
+                f"equation {equation.name!r}: the term of {field!r} has the unit {term}, and c ∂u/∂t has {per_time}"
             )
     if equation.two_point is not None and equation.two_point != 0 and per_time is not None:
         _check_flux_unit(equation, units, multiply_units(per_time, unit(1)))
@@ -290,25 +290,25 @@ def _check_flux_unit(equation: "Equation", units: Mapping[str, Unit], wanted: Un
     on_edge = {"delta": unit(1)} | {f"{equation.unknown}_{end}": equation.unknown_unit for end in ("P", "N")}
     on_edge |= {name: units[p.name] for p in equation.parameters for name in p.edge_names()}
     assert equation.two_point is not None
-    found = _in_units(equation, "two_point", equation.two_point, on_edge)
-    if found is not None and found != wanted:
-        raise EquationError(f"equation {equation.name!r}: 'two_point' has the unit {found}, and a flux has {wanted}")
+    flux = _unit_of_term(equation, "two_point", equation.two_point, on_edge)
+    if flux is not None and flux != wanted:
+        raise EquationError(f"equation {equation.name!r}: 'two_point' has the unit {flux}, and a flux has {wanted}")
 
 
-def _in_units(
+def _unit_of_term(
     equation: "Equation", field: str, formula: sp.Expr, units: Mapping[str, Unit], *others: Unit
 ) -> Unit | None:
-    found = dimensions(formula, units)
-    if isinstance(found, Clash):
-        raise EquationError(f"equation {equation.name!r}: {field!r}: {found}")
-    return None if found is None else multiply_units(found, *others)
+    dimension = dimensions(formula, units)
+    if isinstance(dimension, Clash):
+        raise EquationError(f"equation {equation.name!r}: {field!r}: {dimension}")
+    return None if dimension is None else multiply_units(dimension, *others)
 
 
 # Points at which a given flux is evaluated; half of them have unknowns in (0, 1).
 _POINTS = 12
 # The distance over which a gradient is tried: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
 _SHORT = 1e-6
-# What is equal in exact arithmetic differs by round-off of numbers near 1: a million times that.
+# Tolerance for what is equal in exact arithmetic: a million times the round-off of numbers near 1.
 _ROUND_OFF = 1e-9
 # A hundred times the distance, for the terms of order δ that a flux may have beside its limit.
 _NEAR = 100 * _SHORT
@@ -368,19 +368,19 @@ class _Trial:
         u, s = self.u, self.slope
         wanted = self._transport_flux() - self._diffusion() * s
         size = np.abs(wanted) + np.abs(self._flux(u, self.v, np.ones(_POINTS)))
-        found = self._flux(u, u + s * _SHORT, np.full(_POINTS, _SHORT))
+        flux = self._flux(u, u + s * _SHORT, np.full(_POINTS, _SHORT))
         words = "should tend to f(u) a·n − K ∂u/∂n as delta does to 0"
-        self._require(found, wanted, _NEAR * size, words)
+        self._require(flux, wanted, _NEAR * size, words)
 
-    def _require(self, found: np.ndarray, wanted: np.ndarray, tolerance: np.ndarray, words: str) -> None:
+    def _require(self, values: np.ndarray, wanted: np.ndarray, tolerance: np.ndarray, words: str) -> None:
         where = f"equation {self.equation.name!r}: 'two_point'"
-        real = np.isfinite(found) & np.isfinite(wanted) & np.isfinite(tolerance)
+        real = np.isfinite(values) & np.isfinite(wanted) & np.isfinite(tolerance)
         if not real.any():
             raise EquationError(f"{where} has no finite value at any of {_POINTS} points that were tried")
-        wrong = real & (np.abs(found - wanted) > tolerance)
+        wrong = real & (np.abs(values - wanted) > tolerance)
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
-            raise EquationError(f"{where} {words}: at a point it is {found[at]:.6g}, not {wanted[at]:.6g}")
+            raise EquationError(f"{where} {words}: at a point it is {values[at]:.6g}, not {wanted[at]:.6g}")
 
     def _flux(self, P: np.ndarray, N: np.ndarray, delta: np.ndarray | None = None, turned: bool = False) -> np.ndarray:
         here, there = (self.there, self.here) if turned else (self.here, self.there)
@@ -406,5 +406,5 @@ class _Trial:
 
 def _evaluate(formula: sp.Expr, values: dict[str, np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        found = evaluate(formula, {symbol(name): value for name, value in values.items()}, np)
-    return np.broadcast_to(np.asarray(found, float), (_POINTS,))
+        result = evaluate(formula, {symbol(name): value for name, value in values.items()}, np)
+    return np.broadcast_to(np.asarray(result, float), (_POINTS,))

@@ -69,10 +69,10 @@ class Damping:
 
 
 def _rise_by_gradients(equation: Equation, dimension: int, tag: str) -> sp.Expr:
-    """What the gradients say of u_N − u_P: their mean along d; across a jump of K, weighted by the other cell's K.
+    """u_N − u_P as the gradients predict it: their mean along d; across a jump of K, weighted by the other cell's K.
 
     The vectors e grow with the ratio of the conductivities on the side of the larger one, and errors of its gradient
-    with them: so that side counts less.
+    with them: so that side has the smaller weight.
     """
     axes = COORDINATES[:dimension]
     d, n = vector_symbols("d", axes), vector_symbols("n", axes)
@@ -127,17 +127,17 @@ def damped_space(name: str, summary: str, damping: Damping) -> Callable[[int], S
     return in_dimension
 
 
-def _law(wall: str, square: str, triangle: str, mix: str) -> Damping:
+def _damping(wall: str, square: str, triangle: str, mix: str) -> Damping:
     return Damping(*(Fraction(value) for value in (wall, square, triangle, mix)))
 
 
 # Chosen by `fluxforge discover skew`, recipe `skew` with more data and candidates, seed 0: results/skew-paper.json has
 # the command, its document and the certificate.
 SKEWED: Mapping[str, Damping] = {
-    "skew-error": _law("1.08", "1.07", "0.98", "0.67"),
-    "skew-step": _law("1.03", "1.01", "0.98", "0.67"),
+    "skew-error": _damping("1.08", "1.07", "0.98", "0.67"),
+    "skew-step": _damping("1.03", "1.01", "0.98", "0.67"),
     # Between triangles it is the corrected flux: more coercivity there costs error.
-    "skew-coercivity": _law("1", "1.07", "1", "1"),
+    "skew-coercivity": _damping("1", "1.07", "1", "1"),
 }
 """The discovered fluxes by name, each with its constants."""
 

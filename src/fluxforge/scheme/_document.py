@@ -32,7 +32,7 @@ SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFU
 
 
 class Parts(NamedTuple):
-    """What the name of a scheme says: a space and a time integrator."""
+    """The parts of a scheme's name: a discretisation in space and a time integrator."""
 
     space: Space
     tableau: Tableau
@@ -65,14 +65,14 @@ def named_scheme(name: str, equation: Equation | None, dimension: int = 2) -> Sc
     """
     parts = split_name(name)
     wanted = equation or (HEAT if parts is None else parts.space.default)
-    if name in BUILT_IN and (parts is None or wanted == HEAT) and _fits(BUILT_IN[name], dimension):
+    if name in BUILT_IN and (parts is None or wanted == HEAT) and _fits_dimension(BUILT_IN[name], dimension):
         return BUILT_IN[name]
     if parts is None:
         return None
     space = parts.space.at(dimension)
     if (reason := space.refuse(wanted)) is not None:
         raise SchemeError(f"scheme {name!r} does not serve the equation {wanted.name!r}: {reason}")
-    return integrate(parts.tableau, wanted, _claiming(space, wanted), name=name)
+    return integrate(parts.tableau, wanted, _fit_claims(space, wanted), name=name)
 
 
 def bounded_scheme(scheme: Scheme, dimension: int = 2) -> Scheme | None:
@@ -85,8 +85,8 @@ def bounded_scheme(scheme: Scheme, dimension: int = 2) -> Scheme | None:
     return named_scheme(f"{BOUNDED}{scheme.name}", scheme.equation, dimension)
 
 
-def _claiming(space: Space, equation: Equation) -> Space:
-    """The space with the claims that hold for the equation: those of diffusion are made where nothing else is."""
+def _fit_claims(space: Space, equation: Equation) -> Space:
+    """The space with the claims that hold for the equation: those for pure diffusion are dropped for others."""
     if space is TWO_POINT:
         return PLAIN if equation == HEAT else space
     if space.default.only_diffuses and not equation.only_diffuses:
@@ -94,7 +94,7 @@ def _claiming(space: Space, equation: Equation) -> Space:
     return space
 
 
-def _fits(scheme: Scheme, dimension: int) -> bool:
+def _fits_dimension(scheme: Scheme, dimension: int) -> bool:
     return scheme.dimension in (None, dimension)
 
 
@@ -175,45 +175,45 @@ def _equation(document: Mapping[str, object]) -> pde.Equation:
         raise DocumentError(
             "field 'equation' is missing: only files of format_version 1 are schemes of heat without it"
         )
-    given = document.get("equation", "heat")
-    if isinstance(given, dict):
-        return pde.from_document(given, "field 'equation'")
-    if not isinstance(given, str) or given not in pde.BUILT_IN:
+    entry = document.get("equation", "heat")
+    if isinstance(entry, dict):
+        return pde.from_document(entry, "field 'equation'")
+    if not isinstance(entry, str) or entry not in pde.BUILT_IN:
         raise DocumentError(
-            f"field 'equation' should be an object or one of {', '.join(pde.BUILT_IN)}; got {given!r:.60}"
+            f"field 'equation' should be an object or one of {', '.join(pde.BUILT_IN)}; got {entry!r:.60}"
         )
-    return pde.BUILT_IN[given]
+    return pde.BUILT_IN[entry]
 
 
 def claims_to_document(claims: Claims) -> JsonObject:
     """The claims that are made, as plain JSON values; an unlimited interval is the word "unlimited"."""
-    made = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
+    document = {name: getattr(claims, name) for name in ("conservative", "linear_exact", "time_order", "generator")}
     if claims.stable_to is not None:
-        made["stable_to"] = "unlimited" if math.isinf(claims.stable_to) else claims.stable_to
+        document["stable_to"] = "unlimited" if math.isinf(claims.stable_to) else claims.stable_to
     if claims.space:
-        made["space"] = dict(claims.space)
-    return {name: value for name, value in made.items() if value is not None}
+        document["space"] = dict(claims.space)
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def from_document(document: Mapping[str, object]) -> Scheme:
     """A scheme from JSON values of our own format."""
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
-    _only(document, "the scheme", known)
+    _check_fields(document, "the scheme", known)
     builder = SchemeBuilder(_equation(document))
     stages = _require(document, "stages", list, "the scheme")
     if not 0 < len(stages) <= MAX_STAGES:
         raise DocumentError(f"field 'stages' should list 1 to {MAX_STAGES} stages, got {len(stages)}")
     for number, stage in enumerate(stages, start=1):
         where = f"stage {number}"
-        _only(stage, where, {"messages", "outputs"})
+        _check_fields(stage, where, {"messages", "outputs"})
         builder.stage(
             _entries(stage, "messages", where, _message),
             _entries(stage, "outputs", where, _output),
             where=where,
         )
     return builder.build(
-        _short(document, "name", least=1, most=100),
-        summary=_short({"summary": "", **document}, "summary", least=0, most=1000),
+        _read_line(document, "name", least=1, most=100),
+        summary=_read_line({"summary": "", **document}, "summary", least=0, most=1000),
         theta=_theta(document.get("theta", "0")),
         claims=_claims(document.get("claims", {})),
     )
@@ -227,13 +227,13 @@ def _entries(stage: Mapping[str, object], key: str, where: str, read: Callable[[
 
 
 def _message(entry: Any, where: str) -> tuple[Hop, str, Reduction]:
-    _only(entry, where, {"hop", "expression", "reduction"})
+    _check_fields(entry, where, {"hop", "expression", "reduction"})
     hop, reduction = _choice(Hop, entry, "hop", "edge", where), _choice(Reduction, entry, "reduction", "sum", where)
     return hop, str(_require(entry, "expression", str, where)), reduction
 
 
 def _output(entry: Any, where: str) -> tuple[Ghost, str]:
-    _only(entry, where, {"ghost", "expression"})
+    _check_fields(entry, where, {"ghost", "expression"})
     return _choice(Ghost, entry, "ghost", "dirichlet", where), str(_require(entry, "expression", str, where))
 
 
@@ -241,40 +241,40 @@ E_ = TypeVar("E_", Hop, Ghost, Reduction)
 
 
 def _choice(kind: type[E_], entry: Any, key: str, default: str, where: str) -> E_:
-    given = entry.get(key, default)
-    if given not in [str(item) for item in kind]:
-        raise DocumentError(f"{where}: {key!r} should be one of {', '.join(kind)}; got {given!r:.60}")
-    return kind(given)
+    choice = entry.get(key, default)
+    if choice not in [str(item) for item in kind]:
+        raise DocumentError(f"{where}: {key!r} should be one of {', '.join(kind)}; got {choice!r:.60}")
+    return kind(choice)
 
 
-def _theta(given: Any) -> sp.Expr:
-    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1:
-        given = repr(given)
-    if not isinstance(given, str):
-        raise DocumentError(f"field 'theta' should be a number from 0 to 1, got {given!r:.60}")
-    return parse(given, ())
+def _theta(value: Any) -> sp.Expr:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        value = repr(value)
+    if not isinstance(value, str):
+        raise DocumentError(f"field 'theta' should be a number from 0 to 1, got {value!r:.60}")
+    return parse(value, ())
 
 
-def _claims(given: Any) -> Claims:
-    _only(given, "claims", {"conservative", "linear_exact", "time_order", "generator", "space", "stable_to"})
+def _claims(document: Any) -> Claims:
+    _check_fields(document, "claims", {"conservative", "linear_exact", "time_order", "generator", "space", "stable_to"})
     for name in ("conservative", "linear_exact", "generator"):
-        if not isinstance(given.get(name, True), bool):
-            raise DocumentError(f"claims: {name!r} should be true or false, got {given[name]!r:.60}")
-    order = given.get("time_order")
+        if not isinstance(document.get(name, True), bool):
+            raise DocumentError(f"claims: {name!r} should be true or false, got {document[name]!r:.60}")
+    order = document.get("time_order")
     if order is not None and (not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= 20):
         raise DocumentError(f"claims: 'time_order' should be a whole number from 0 to 20, got {order!r:.60}")
-    space = given.get("space", {})
-    _only(space, "claims, space", set(FAMILIES))
+    space = document.get("space", {})
+    _check_fields(space, "claims, space", set(FAMILIES))
     for family, value in space.items():
         _number(value, f"claims, space, {family}")
-    stable = given.get("stable_to")
+    stable = document.get("stable_to")
     if stable is not None:
         stable = math.inf if stable == "unlimited" else _number(stable, "claims, stable_to")
     return Claims(
-        conservative=given.get("conservative"),
-        linear_exact=given.get("linear_exact"),
+        conservative=document.get("conservative"),
+        linear_exact=document.get("linear_exact"),
         time_order=order,
-        generator=given.get("generator"),
+        generator=document.get("generator"),
         space={family: float(value) for family, value in space.items()},
         stable_to=stable,
     )
@@ -286,7 +286,7 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _short(document: Mapping[str, object], key: str, *, least: int, most: int) -> str:
+def _read_line(document: Mapping[str, object], key: str, *, least: int, most: int) -> str:
     text = _require(document, key, str, "the scheme")
     if not text.isprintable() or not least <= len(text) <= most:
         raise DocumentError(f"field {key!r} should be one line of {least} to {most} printable characters")
@@ -300,7 +300,7 @@ def _require(mapping: Any, key: str, kind: type, where: str) -> Any:
     return mapping[key]
 
 
-def _only(mapping: Any, where: str, known: set[str]) -> None:
+def _check_fields(mapping: Any, where: str, known: set[str]) -> None:
     if not isinstance(mapping, dict):
         raise DocumentError(f"{where} should be an object, got {mapping!r:.60}")
     if stray := sorted(set(mapping) - known):
@@ -323,14 +323,14 @@ def find(
     whose formulas are those of another equation.
     """
     equation = None if equation is None else find_equation(equation)
-    found = _find(scheme, equation, dimension)
-    if equation is not None and found.equation != equation:
+    resolved_scheme = _find(scheme, equation, dimension)
+    if equation is not None and resolved_scheme.equation != equation:
         methods = ", ".join(TABLEAUX)
         raise SchemeError(
-            f"scheme {found.name!r} is one of the equation {found.equation.name!r}, not of {equation.name!r}; "
-            f"methods for every equation: {methods}"
+            f"scheme {resolved_scheme.name!r} is one of the equation {resolved_scheme.equation.name!r}, "
+            f"not of {equation.name!r}; methods for every equation: {methods}"
         )
-    return found
+    return resolved_scheme
 
 
 def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, dimension: int) -> Scheme:
@@ -344,7 +344,7 @@ def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, di
     if Path(name).suffix == ".json" or Path(name).is_file():
         return load(name)
     if Path(name).is_dir():
-        raise SchemeError(f"{name}: holds no scheme.json; a run leaves one once its formula is believed")
+        raise SchemeError(f"{name}: holds no scheme.json; a run writes one when its formula is accepted")
     close = nearest_name(name)
     hint = f" Did you mean {close!r}?" if close else ""
     raise SchemeError(

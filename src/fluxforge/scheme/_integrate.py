@@ -147,9 +147,9 @@ class _Integration:
         self.taken = frozenset(p.name for p in equation.parameters)
         last = len(self.rows)
         kept = [j for j in range(last) if any(j in row.rates for row in self.rows[j + 1 :])]
-        self.rates = {j: self._free("rate" if len(kept) == 1 else f"k{j + 1}") for j in kept}
+        self.rates = {j: self._unused_name("rate" if len(kept) == 1 else f"k{j + 1}") for j in kept}
         added = (i for i in range(1, last) if any(i in row.states for row in self.rows[i:]))
-        self.increments = {i: self._free(f"D{i}") for i in added}
+        self.increments = {i: self._unused_name(f"D{i}") for i in added}
         self.start = State()
 
     def stages(self, i: int) -> tuple[Stage, ...]:
@@ -169,7 +169,7 @@ class _Integration:
             rates = ((weight * symbol(STEP), self.rates[j]) for j, weight in row.rates.items())
             self.start = State(((sp.S.One, "T"), *rates))
         else:
-            name = self._free(self.labels.get(following, f"Y{following}"))
+            name = self._unused_name(self.labels.get(following, f"Y{following}"))
             outputs[name] = Output(self._add_change(row, {i: now}))
             self.start = State(((sp.S.One, name),))
         return (*rounds, Stage({total: message}, outputs))
@@ -177,9 +177,9 @@ class _Integration:
     def _total(self, i: int) -> str:
         if len(self.rows) == 1 or self.labels:
             return f"z_{self.labels[i]}" if i in self.labels else "z"
-        return self._free(f"z{i + 1}")
+        return self._unused_name(f"z{i + 1}")
 
-    def _free(self, name: str) -> str:
+    def _unused_name(self, name: str) -> str:
         """The name, or `stage_` and the name where a parameter has it; names of parameters have no underscore."""
         return f"stage_{name}" if name in self.taken else name
 

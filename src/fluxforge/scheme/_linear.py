@@ -120,9 +120,9 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
     """
     for outflow in (False, True) if scheme.equation.velocity is not None else (False,):
         cell = one_cell(scheme, outflow=outflow)
-        found = None if cell is None else _factor_of_cell(scheme, cell)
-        if found is not None:
-            return found
+        factor = None if cell is None else _factor_of_cell(scheme, cell)
+        if factor is not None:
+            return factor
     return None
 
 
@@ -170,11 +170,11 @@ def one_cell(scheme: Scheme, *, outflow: bool = False) -> OneCell | None:
     for stage in scheme.stages:
         known.update(_outputs_of_one_cell(stage, known, scheme, outflow=outflow))
     variables = (symbol("T"), symbol("S"), _WALL)
-    found = affine_form(sp.expand(known[NEXT]), set(variables))
-    if found is None:
+    form = affine_form(sp.expand(known[NEXT]), set(variables))
+    if form is None:
         return None
-    T, S, wall = (found.coefficients.get(variable, sp.Integer(0)) for variable in variables)
-    return OneCell(T, S, wall, found.constant)
+    T, S, wall = (form.coefficients.get(variable, sp.Integer(0)) for variable in variables)
+    return OneCell(T, S, wall, form.constant)
 
 
 @dataclass(frozen=True)
@@ -204,16 +204,18 @@ def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
     bottom = 1 - theta * (cell.T - 1)
     free = _taylor((1 + (1 - theta) * (cell.T - 1)) / bottom)
     driven = [_taylor(part / bottom) for part in (cell.S, cell.wall)]
-    if free is None or any(part is None for part in driven) or not _same(free[0], sp.Integer(1)) or free[1] == 0:
+    if free is None or any(part is None for part in driven) or not _are_same(free[0], sp.Integer(1)) or free[1] == 0:
         return None
     rate = free[1]
     exact = [rate**k / sp.factorial(k) for k in range(HIGHEST_ORDER + 1)]
     orders = [
-        _agree(part, [sp.Integer(0), *(part[1] * rate ** (k - 1) / sp.factorial(k) for k in range(1, len(part)))])
+        _count_agreeing(
+            part, [sp.Integer(0), *(part[1] * rate ** (k - 1) / sp.factorial(k) for k in range(1, len(part)))]
+        )
         for part in driven
         if part is not None
     ]
-    return OneCellOrder(_agree(free, exact), min(orders))
+    return OneCellOrder(_count_agreeing(free, exact), min(orders))
 
 
 def _changing_cell(scheme: Scheme) -> OneCell | None:
@@ -231,19 +233,19 @@ def _taylor(expression: sp.Expr) -> list[sp.Expr] | None:
     down = [bottom.coeff_monomial(dt**k) for k in range(HIGHEST_ORDER + 1)]
     if down[0] == 0:
         return None
-    found: list[sp.Expr] = []
+    coefficients: list[sp.Expr] = []
     for k in range(HIGHEST_ORDER + 1):
-        found.append(sp.cancel((up[k] - sum(down[j] * found[k - j] for j in range(1, k + 1))) / down[0]))
-    return found
+        coefficients.append(sp.cancel((up[k] - sum(down[j] * coefficients[k - j] for j in range(1, k + 1))) / down[0]))
+    return coefficients
 
 
-def _agree(found: list[sp.Expr], wanted: list[sp.Expr]) -> int:
+def _count_agreeing(coefficients: list[sp.Expr], wanted: list[sp.Expr]) -> int:
     """The largest k up to which all coefficients are the same; −1 where the first is not."""
-    different = (k for k, (a, b) in enumerate(zip(found, wanted, strict=True)) if not _same(a, b))
+    different = (k for k, (a, b) in enumerate(zip(coefficients, wanted, strict=True)) if not _are_same(a, b))
     return next(different, HIGHEST_ORDER + 1) - 1
 
 
-def _same(a: sp.Expr, b: sp.Expr) -> bool:
+def _are_same(a: sp.Expr, b: sp.Expr) -> bool:
     apart = sp.simplify(a - b)
     return bool(abs(float(apart)) <= _DECIMAL * max(1.0, abs(float(b))) if apart.has(sp.Float) else apart == 0)
 

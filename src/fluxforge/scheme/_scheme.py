@@ -155,7 +155,7 @@ def symbol_units(equation: Equation = HEAT, dimension: int = 2) -> Mapping[str, 
     if isinstance(capacity, Unit):
         known["S"] = multiply_units(capacity, equation.unknown_unit, unit(time=-1))
     places = (*ALL_ENDS, "PN", "NQ", "PQ")
-    return {f"{name}_{place}": found for name, found in known.items() for place in places} | known
+    return {f"{name}_{place}": value for name, value in known.items() for place in places} | known
 
 
 FAMILIES = ("squares", "right", "cross", "equilateral", "jittered", "regular", "irregular")
@@ -304,8 +304,8 @@ class Scheme:
     def dimension(self) -> int | None:
         """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
         messages = (message for stage in self.stages for message in stage.messages.values())
-        found = {(message.hop, own.name) for message in messages for own in message.expression.free_symbols}
-        geometry = (name for hop, name in found if name in GEOMETRY[hop])
+        used = {(message.hop, each.name) for message in messages for each in message.expression.free_symbols}
+        geometry = (name for hop, name in used if name in GEOMETRY[hop])
         axes = {part for name in geometry for part in name.split("_")[1:] if part in COORDINATES}
         return None if not axes else 3 if "z" in axes else 2
 

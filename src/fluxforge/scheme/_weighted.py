@@ -109,16 +109,16 @@ def reaction_numbers(equation: Equation) -> dict[str, sp.Expr]:
     """
     if equation.reaction == 0:
         return {}
-    inside = {found.name for found in equation.reaction.free_symbols} - {equation.unknown}
+    inside = {each.name for each in equation.reaction.free_symbols} - {equation.unknown}
     groups = [
         group
         for group in dimensionless_groups(equation)
         if group.step and not group.length and inside >= {*group.powers}
     ]
-    found = [symbol(STEP) ** g.step * sp.Mul(*(_mean(equation, n) ** p for n, p in g.powers.items())) for g in groups]
+    numbers = [symbol(STEP) ** g.step * sp.Mul(*(_mean(equation, n) ** p for n, p in g.powers.items())) for g in groups]
     if not inside:
-        found = [symbol(STEP)]
-    return {f"reaction{k}" if len(found) > 1 else "reaction": each for k, each in enumerate(found, start=1)}
+        numbers = [symbol(STEP)]
+    return {f"reaction{k}" if len(numbers) > 1 else "reaction": each for k, each in enumerate(numbers, start=1)}
 
 
 def _mean(equation: Equation, name: str) -> sp.Expr:
@@ -135,8 +135,8 @@ def _both_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 def refuse_flux_form(equation: Equation) -> str | None:
     """Why there is no network in the form of a flux of an equation, None where there is one.
 
-    Coefficients of faces are for fluxes that are linear in the unknown; the reaction may be anything. Parameters
-    without units make no numbers without units.
+    Coefficients of faces are for fluxes that are linear in the unknown; the reaction may be anything. Of
+    parameters without units no dimensionless numbers can be formed.
     """
     own, both = equation.slopes(_P, _N)
     if {_P, _N} & (own.free_symbols | both.free_symbols):
@@ -225,12 +225,12 @@ def _exchange_stage(equation: Equation) -> Stage:
 def _finite_invariants(equation: Equation) -> dict[str, sp.Expr]:
     """`face_invariants` after `_exchange_stage`: what contains Fo in a ratio does not contain Δt."""
     local = {symbol(f"{LOCAL}{end}"): symbol(f"{_EXCHANGE}{end}") for end in ("_P", "_N")}
-    made = {}
+    invariants = {}
     for name, number in face_invariants(equation).items():
         if not number.free_symbols & local.keys():
-            made[name] = number
+            invariants[name] = number
         elif name == "total":
-            made[name] = symbol(STEP) * number.xreplace(local)
+            invariants[name] = symbol(STEP) * number.xreplace(local)
         else:
-            made[name] = number.xreplace({**local, symbol(STEP): sp.S.One})
-    return made
+            invariants[name] = number.xreplace({**local, symbol(STEP): sp.S.One})
+    return invariants

@@ -40,10 +40,10 @@ def critical_points(f: sp.Expr, u: sp.Symbol) -> tuple[sp.Expr, ...]:
     """
     slope = sp.nsimplify(sp.diff(f, u), rational=True)
     top, bottom = sp.fraction(sp.together(slope))
-    found = _roots(top, u) if top.is_polynomial(u) else _solutions(slope, u)
-    if found is None or not all(point.is_real for point in found):
+    zeros = _roots(top, u) if top.is_polynomial(u) else _solutions(slope, u)
+    if zeros is None or not all(point.is_real for point in zeros):
         raise SchemeError(f"the points where the derivative of f = {f} vanishes are not known (rusanov needs none)")
-    points = {_plain(point) for point in found if bottom.xreplace({u: point}) != 0}
+    points = {_round_irrational(point) for point in zeros if bottom.xreplace({u: point}) != 0}
     if all(point.is_number for point in points):
         return tuple(sorted(points, key=float))
     return tuple(sorted(points, key=str))
@@ -55,16 +55,16 @@ def _roots(top: sp.Expr, u: sp.Symbol) -> list[sp.Expr] | None:
         return []
     if all(coefficient.is_Rational for coefficient in poly.all_coeffs()):
         return list(sp.real_roots(poly))
-    found = sp.roots(poly)
-    return list(found) if sum(found.values()) == poly.degree() else None
+    multiplicities = sp.roots(poly)
+    return list(multiplicities) if sum(multiplicities.values()) == poly.degree() else None
 
 
 def _solutions(slope: sp.Expr, u: sp.Symbol) -> list[sp.Expr] | None:
-    found = sp.solveset(slope, u, sp.S.Reals)
-    return list(found) if isinstance(found, sp.FiniteSet) else [] if found is sp.S.EmptySet else None
+    zeros = sp.solveset(slope, u, sp.S.Reals)
+    return list(zeros) if isinstance(zeros, sp.FiniteSet) else [] if zeros is sp.S.EmptySet else None
 
 
-def _plain(point: sp.Expr) -> sp.Expr:
+def _round_irrational(point: sp.Expr) -> sp.Expr:
     """A rational as it is, another number as the nearest double: roots of polynomials may have no formula."""
     return point if point.is_Rational or not point.is_number else sp.Float(float(point.evalf(25)))
 
@@ -98,7 +98,7 @@ def _sign(f: sp.Expr, u: sp.Symbol, places: list[sp.Expr]) -> sp.Expr:
 
 
 TINY = sp.Float(1e-30)
-"""What guards a division by 0, in single precision too."""
+"""A tiny positive number that guards divisions by 0, in single precision too."""
 
 # Below this x/tanh(x) is 1 in double precision.
 _FLAT = sp.Float(1e-8)
@@ -108,8 +108,8 @@ _FLAT = sp.Float(1e-8)
 class NumericalFlux:
     """A two-point flux of transport.
 
-    - `formula(equation, P, N, jump)`: F without diffusion, or with it where `diffuses`; `jump` is N − P as it is to
-      stand in the formula;
+    - `formula(equation, P, N, jump)`: F without diffusion, or with it where `diffuses`; `jump` is N − P as it should
+      appear in the formula;
     - `refuse(equation)`: why it does not serve an equation, or None;
     - `monotone`: ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, claimed; `order`: in space, on uniform rows of cells, where u is smooth;
     - `one_step`: the formula contains Δt, so that it belongs to forward Euler.

@@ -36,7 +36,7 @@ R, Q, C = symbol("r"), symbol("q"), symbol("c")
 
 # Added to the square of a difference: r keeps its sign and shrinks, so that a bounded φ stays within its bounds.
 _SQUARED = sp.Float(1e-30)
-# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are no numbers; with the number above, the
+# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are not finite; with the number above, the
 # denominator of 2r/c stays within single precision.
 APART = sp.Float(1e-6)
 
@@ -123,7 +123,7 @@ LIMITERS: Mapping[str, Limiter] = {
 
 
 def limiter_of(name: str, phi: sp.Expr, summary: str = "") -> Limiter:
-    """A limiter of one's own; SchemeError where φ contains other symbols than `R`, `Q` and `C`."""
+    """A limiter from its formula φ; SchemeError where φ contains other symbols than `R`, `Q` and `C`."""
     if stray := sorted(map(str, phi.free_symbols - {R, Q, C})):
         raise SchemeError(f"limiter {name!r} contains {stray[0]}: it is a formula of r, q and c")
     return Limiter(name, summary or f"limiter {name}", phi, symmetric=False)

@@ -62,8 +62,8 @@ class SchemeBuilder:
         for argument, parts in {"messages": messages, "outputs": outputs}.items():
             _check_parts(parts, f"{where}: {argument}")
         parsed: dict[str, Message] = {}
-        for name, given in messages.items():
-            hop, text, *rest = (Hop.EDGE, given) if isinstance(given, str) else given
+        for name, message in messages.items():
+            hop, text, *rest = (Hop.EDGE, message) if isinstance(message, str) else message
             known = message_symbols(hop, self._earlier, self._equation)
             parsed[name] = Message(_parse_at(text, known, f"{where}, message {name!r:.60}"), hop, *rest)
         symbols = output_symbols(parsed, self._earlier, self._equation)
@@ -85,12 +85,12 @@ def _check_parts(parts: object, where: str) -> None:
     """Raise SchemeError unless this is a mapping from names to texts, or to tuples of a hop or ghost and a text."""
     if not isinstance(parts, Mapping):
         raise SchemeError(f"{where} should be a mapping from names to formulas, got {describe_value(parts)}")
-    for name, given in parts.items():
-        pair = isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], Hop | Ghost)
-        reduced = pair and len(given) == 3 and isinstance(given[0], Hop) and isinstance(given[2], Reduction)
-        text = given[1] if pair and (len(given) == 2 or reduced) else given
+    for name, part in parts.items():
+        pair = isinstance(part, tuple) and len(part) in (2, 3) and isinstance(part[0], Hop | Ghost)
+        reduced = pair and len(part) == 3 and isinstance(part[0], Hop) and isinstance(part[2], Reduction)
+        text = part[1] if pair and (len(part) == 2 or reduced) else part
         if not isinstance(name, str) or not isinstance(text, str):
-            raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(given)}")
+            raise SchemeError(f"{where}, {name!r:.60}: should be a formula as text, got {describe_value(part)}")
 
 
 def _parse_at(text: str, symbols: Mapping[str, sp.Symbol], where: str) -> sp.Expr:
@@ -215,26 +215,26 @@ PLAIN = replace(TWO_POINT, orders=PLAIN_FLUX_ORDERS)
 """The two-point flux of heat, with its claims."""
 
 
-def _heat(tableau: Tableau) -> Scheme:
+def _heat_scheme(tableau: Tableau) -> Scheme:
     return integrate(tableau, HEAT, PLAIN)
 
 
 def rkl2(s: int) -> Scheme:
     """Runge–Kutta–Legendre of order two with s stages for the heat equation."""
-    return _heat(rkl2_tableau(s))
+    return _heat_scheme(rkl2_tableau(s))
 
 
 BUILT_IN: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
-        replace(_heat(EULER), summary="the paper's first-order scheme: two-point flux, forward Euler"),
-        _heat(MIDPOINT),
+        replace(_heat_scheme(EULER), summary="the paper's first-order scheme: two-point flux, forward Euler"),
+        _heat_scheme(MIDPOINT),
         MIDPOINT_PRINTED,
-        _heat(RK4),
+        _heat_scheme(RK4),
         rkl2(8),
         TWO_HOP,
         TWO_HOP_PRINTED,
-        _heat(CRANK_NICOLSON),
+        _heat_scheme(CRANK_NICOLSON),
         CRANK_NICOLSON_PRINTED,
         CORRECTED,
     )

@@ -58,7 +58,7 @@ from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limite
 _K_CUBED = sp.Float(0.125)
 
 FaceLimit = Callable[[sp.Expr, sp.Expr, sp.Expr, int], sp.Expr]
-"""What one face allows of the slope of P, from Δ, u⁺, u⁻ and the dimension."""
+"""The factor that one face allows for the slope of P, from Δ, u⁺, u⁻ and the dimension."""
 
 
 def _barth_jespersen(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
@@ -139,7 +139,7 @@ venkatakrishnan = _slope_space(
 
 
 BOUNDED = "bounded-"
-"""What the names of these spaces begin with."""
+"""The prefix of the names of these spaces."""
 
 
 def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
@@ -148,7 +148,7 @@ def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
 
 
 def unbounded_space(limiter: Limiter) -> Callable[[int], Space]:
-    """The same without the cut: what limiters of lines do on triangles by themselves."""
+    """`bounded_space` without the cut to the neighbours' range, as the limiters of lines are on triangles."""
     return _limited_space(
         limiter, f"unbounded-{limiter.name}", "not kept between the values of the neighbours", cut=False
     )
@@ -181,7 +181,7 @@ def _prepare_limited(
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
     around = slope_round(state, dimension, tag, Ghost.ZERO)
     if cut:
-        around = _with_outflow(around, face.speed(), equation, state, tag)
+        around = _add_outflow(around, face.speed(), equation, state, tag)
     flux = face.reconstructed_flux() if tag else face.corrected_flux()
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
@@ -192,7 +192,7 @@ def _extrapolate_difference(state: State, dimension: int, end: str) -> sp.Expr:
     return 2 * sp.Add(*steps) - state.jump
 
 
-def _with_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
+def _add_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
     """The stage with c_P, the Courant number of all that leaves a cell in one step."""
     leaving = Message(symbol("A") * maximum(speed, sp.S.Zero))
     content = equation.at_cell(equation.capacity, state.at()) * symbol("V")
@@ -234,4 +234,4 @@ TRANSPORT: tuple[Space, ...] = (
     barth_jespersen(2),
     venkatakrishnan(2),
 )
-"""All of them, those in cells of any shape for the plane (`Space.at` gives them in space)."""
+"""All discretisations of transport, those in cells of any shape for the plane (`Space.at` gives them in space)."""

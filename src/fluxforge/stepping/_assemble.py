@@ -92,14 +92,14 @@ def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
         "S": _FirstOrder((nothing, one, zero), (nothing, nothing, zero)),
     }
     for stage in assemble(scheme, graph, dt=1j * _EPSILON, parameters=parameters):
-        known |= {name: _first_order(affine, known) for name, affine in stage.items()}
+        known |= {name: _compose_first_order(affine, known) for name, affine in stage.items()}
     _refuse_jump(scheme, known["T_new"].value, one)
     slope = known["T_new"].slope
     return Operator(csr_array(slope[0]), csr_array(slope[1]), slope[2], float(scheme.theta))
 
 
 def _refuse_kinks(scheme: Scheme) -> None:
-    """A complex step sees the slope of smooth functions only."""
+    """Raise SchemeError for a formula that is not smooth in Δt: a complex step differentiates smooth functions only."""
     parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
     parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
     for part in parts:
@@ -109,15 +109,15 @@ def _refuse_kinks(scheme: Scheme) -> None:
 
 
 def _refuse_jump(scheme: Scheme, start: "_Parts", one: csr_array) -> None:
-    """What changes the field in no time integrates no differential equation: M(0) = I, N(0) = 0 and b(0) = 0."""
+    """Raise SchemeError unless M(0) = I, N(0) = 0 and b(0) = 0: a step of Δt = 0 should leave the field as it is."""
     M, N, b = start
-    if max(abs(M - one).max(), abs(N).max(), np.abs(b).max()) > _NO_TIME:
+    if max(abs(M - one).max(), abs(N).max(), np.abs(b).max()) > _JUMP_TOLERANCE:
         raise SchemeError(f"scheme {scheme.name!r} has no generator: a step of dt = 0 changes the field")
 
 
 _EPSILON = 1e-20
 # Weights of stages that add up to 1 leave a few roundings each, of at most some hundred stages.
-_NO_TIME = 1e-12
+_JUMP_TOLERANCE = 1e-12
 _Parts = tuple[csr_array, csr_array, Column]
 
 
@@ -129,13 +129,13 @@ class _FirstOrder:
     slope: _Parts
 
 
-def _first_order(affine: AffineMap, known: Mapping[str, _FirstOrder]) -> _FirstOrder:
+def _compose_first_order(affine: AffineMap, known: Mapping[str, _FirstOrder]) -> _FirstOrder:
     n = len(affine.constant)
     empty = csr_array((n, n))
     value: list[Any] = [empty, empty, np.real(affine.constant)]
     slope: list[Any] = [empty, empty, np.imag(affine.constant) / _EPSILON]
     for field, matrix in affine.matrices.items():
-        C0, C1 = (_without_zeros(part) for part in (matrix.real, matrix.imag / _EPSILON))
+        C0, C1 = (_drop_zeros(part) for part in (matrix.real, matrix.imag / _EPSILON))
         inner = known[field]
         for k in range(3):
             value[k] = value[k] + C0 @ inner.value[k]
@@ -143,7 +143,7 @@ def _first_order(affine: AffineMap, known: Mapping[str, _FirstOrder]) -> _FirstO
     return _FirstOrder(tuple(value), tuple(slope))
 
 
-def _without_zeros(matrix: csr_array) -> csr_array:
+def _drop_zeros(matrix: csr_array) -> csr_array:
     matrix = csr_array(matrix)
     matrix.eliminate_zeros()
     return matrix
@@ -161,7 +161,7 @@ def apply(stages: tuple[Mapping[str, AffineMap], ...], T: Column, S: Column) -> 
 
 
 class _Assembly:
-    """The values known so far: parameters, geometry, and outputs that turned out to be geometry."""
+    """Assembles one stage after the other; `fixed` holds the outputs that do not depend on T or S."""
 
     def __init__(self, scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None) -> None:
         self.name = scheme.name
@@ -177,10 +177,10 @@ class _Assembly:
 
     def stage(self, stage: LinearStage) -> dict[str, AffineMap]:
         sums = {
-            name: np.where(self.hops[hop].mask, self._along(hop, expression), 0.0).sum(axis=1)
+            name: np.where(self.hops[hop].mask, self._slot_values(hop, expression), 0.0).sum(axis=1)
             for name, (hop, expression) in stage.fixed_messages.items()
         }
-        at_node = self._at_node() | {symbol(name): value for name, value in sums.items()}
+        at_node = self._node_values() | {symbol(name): value for name, value in sums.items()}
         messages = {name: self._message(hop, affine) for name, (hop, affine) in stage.messages.items()}
         outputs = {name: self._output(affine, at_node, messages) for name, affine in stage.outputs.items()}
         for name, expression in stage.fixed_outputs.items():
@@ -189,7 +189,7 @@ class _Assembly:
                 outputs[name] = AffineMap({}, self.fixed[name])
         return outputs
 
-    def _at_node(self) -> dict[sp.Symbol, Any]:
+    def _node_values(self) -> dict[sp.Symbol, Any]:
         known = {symbol(name): value for name, value in self.fixed.items()}
         return self.parameters | self.cells | {symbol("V"): self.graph.V} | known
 
@@ -207,7 +207,7 @@ class _Assembly:
                 f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero or overflows there"
             )
 
-    def _along(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
+    def _slot_values(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
         """A geometric expression in every slot of a hop."""
         around = self.hops[hop]
         geometry = {own: around.geometry[own] for own in expression.free_symbols & around.geometry.keys()}
@@ -217,7 +217,7 @@ class _Assembly:
             values |= {symbol(f"{name}_{end}"): shown[node] for end, node in around.ends.items()}
             if around.over_paths is not None:
                 values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
-        # Unused slots hold some other face's geometry: whatever it gives there is masked by the caller.
+        # Unused slots hold some other face's geometry: the caller masks their values.
         with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         return np.broadcast_to(value, around.mask.shape)
@@ -226,10 +226,10 @@ class _Assembly:
         """Σ over slots of c_s · s, each s a field at one end."""
         around = self.hops[hop]
         matrices: dict[str, csr_array] = {}
-        constant = np.where(around.mask, self._along(hop, affine.constant), 0.0).sum(axis=1)
+        constant = np.where(around.mask, self._slot_values(hop, affine.constant), 0.0).sum(axis=1)
         for variable, expression in affine.coefficients.items():
             name, _, end = variable.name.rpartition("_")
-            weight = np.where(around.mask, self._along(hop, expression), 0.0)
+            weight = np.where(around.mask, self._slot_values(hop, expression), 0.0)
             self._refuse_infinite(weight.sum(axis=1), f"a message's coefficient of {variable}")
             matrix, shown = self._gather(around, end, weight, view(self.graph, self.rules[name]))
             matrices[name] = matrices[name] + matrix if name in matrices else matrix
@@ -278,7 +278,7 @@ def scale_rows(matrix: csr_array, scale: Column) -> csr_array:
 
 
 def sides(step: Operator) -> tuple[csr_array, csr_array]:
-    """The matrices on the left and on the right of the system."""
+    """The matrices I − θ(M − I) on the left and I + (1 − θ)(M − I) on the right of the system."""
     one = eye_array(step.M.shape[0], format="csr")
     change = step.M - one
     return csr_array(one - step.theta * change), csr_array(one + (1 - step.theta) * change)
@@ -307,7 +307,10 @@ MOST_CELLS_SOLVED = 2000
 
 
 def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
-    """∂T'/∂T; an implicit scheme is solved for, which fills the matrix, so its mesh must be small."""
+    """∂T'/∂T, for an implicit scheme by solving the system, which fills the matrix.
+
+    Raises NumericalError for an implicit scheme on more than MOST_CELLS_SOLVED cells.
+    """
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     if step.theta == 0:
         return step.M

@@ -1,4 +1,4 @@
-"""From a scheme or a network, a graph and a time step to the stepper that suits them."""
+"""The stepper of a scheme on a graph with a time step: explicit or implicit, compiled by XLA or by numba."""
 
 import importlib
 import math
@@ -85,7 +85,9 @@ def stepper(
     S = field_on_cells(source, graph, "the source")
     order = local_order(graph) if renumber else None
     if scheme.implicit:
-        return _implicit(scheme, graph, dt=dt, parameters=parameters, S=S, dtype=dtype, solver=solver, order=order)
+        return _implicit_stepper(
+            scheme, graph, dt=dt, parameters=parameters, S=S, dtype=dtype, solver=solver, order=order
+        )
     if linear_stages(scheme) is None:
         return general_stepper(scheme, graph, dt=dt, parameters=parameters, source=S, dtype=dtype)
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
@@ -104,10 +106,10 @@ def run_stepper(
     dtype: Precision = "float64",
     solver: Solver = "auto",
 ) -> AbstractStepper:
-    """The fastest stepper for a run of that many steps, from arguments that were checked.
+    """The fastest stepper for a run of that many steps; the arguments have been checked.
 
     On the CPU, explicit linear schemes are stepped by a compiled kernel where the run is long enough to pay for its
-    compilation. It is no function that JAX can trace; `stepper` always returns one that is.
+    compilation. JAX cannot trace that kernel; what `stepper` returns can always be traced.
     """
     S = np.zeros(graph.cells) if source is None else source
     rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)
@@ -119,7 +121,7 @@ def run_stepper(
     return stepper(scheme, graph, dt, parameters=parameters, source=S, dtype=dtype, solver=solver)
 
 
-def _implicit(
+def _implicit_stepper(
     scheme: Scheme,
     graph: DualGraph,
     *,
@@ -160,12 +162,12 @@ def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg"
 
 
 def check_diffusivity(diffusivity: float | None) -> float | None:
-    """A diffusivity that is given as a positive number; InputError for any other."""
+    """The diffusivity as a positive float, or None if it is None; raises InputError for anything else."""
     return None if diffusivity is None else check_positive(diffusivity, "diffusivity")
 
 
 def check_precision(dtype: Any, name: str = "dtype") -> str:
-    """`float32` or `float64`."""
+    """The dtype, `float32` or `float64`; raises InputError, naming the argument, for anything else."""
     return check_choice(dtype, name, ("float32", "float64"))
 
 
@@ -188,6 +190,6 @@ LEAST_UPDATES = 2_000_000_000
 
 def kernel_pays(rounds: int, cells: int, steps: int) -> bool:
     """Whether compiling takes less time than it saves in that many steps of that many rounds of messages."""
-    # Threads that wait let others run by a function of POSIX.
-    found = hasattr(os, "sched_yield") and importlib.util.find_spec("numba") is not None
-    return found and cells >= LEAST_CELLS and rounds * cells * steps >= LEAST_UPDATES
+    # Waiting threads call sched_yield, which only POSIX systems have.
+    has_numba = hasattr(os, "sched_yield") and importlib.util.find_spec("numba") is not None
+    return has_numba and cells >= LEAST_CELLS and rounds * cells * steps >= LEAST_UPDATES

@@ -24,7 +24,7 @@ from scipy.special import ive
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.scheme._tableau import Tableau
-from fluxforge.stepping._solvers import Multigrid
+from fluxforge.stepping._solvers import Multigrid, dot
 
 MOST_STAGES = 32
 # Points per degree at which |p| is bounded: between two of them it may exceed the bound by (π/(2·200))²/2 ≈ 3e-5.
@@ -43,7 +43,7 @@ class Polynomial:
 
     @property
     def degree(self) -> int:
-        """As many operator applications does p(ΔtL)T take."""
+        """The degree of p, which is the number of operator applications that p(ΔtL)T takes."""
         return len(self.coefficients) - 1
 
     def value(self, z: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ def optimal_polynomial(stages: int) -> Polynomial:
 
 
 def optimal_interval(stages: int) -> float:
-    """β of that polynomial."""
+    """β of `optimal_polynomial`: the length of the interval on which |p| ≤ 1."""
     return optimal_polynomial(stages).reach
 
 
@@ -123,19 +123,19 @@ def corrected_euler(weights: Sequence[float] | np.ndarray, reach: float) -> Poly
     """The polynomial 1 + z + z² Σ w_k T_k(x), x = 1 + 2z/reach."""
     z = np.array([-0.5 * reach, 0.5 * reach])
     correction = chebyshev.chebmul(chebyshev.chebmul(z, z), np.asarray(weights))
-    found = chebyshev.chebadd(chebyshev.chebadd(np.ones(1), z), correction)
-    return Polynomial(tuple(float(each) for each in found), reach)
+    coefficients = chebyshev.chebadd(chebyshev.chebadd(np.ones(1), z), correction)
+    return Polynomial(tuple(float(each) for each in coefficients), reach)
 
 
 def _least_bound(degree: int, reach: float) -> tuple[float, Polynomial]:
-    """The least bound of |p| on [−reach, 0] of polynomials of order two, and the one that has it."""
+    """The least max |p| on [−reach, 0] among the polynomials of a degree and order two, and its polynomial."""
     x = np.cos(np.pi * np.arange(_POINTS * degree + 1) / (_POINTS * degree))
     values = chebyshev.chebvander(x, degree)
-    bound, a = _minimise_largest(values, np.zeros(len(x)), _at_zero(degree, reach))
+    bound, a = _minimise_largest(values, np.zeros(len(x)), _conditions_at_zero(degree, reach))
     return bound, Polynomial(tuple(a), reach)
 
 
-def _at_zero(degree: int, reach: float) -> np.ndarray:
+def _conditions_at_zero(degree: int, reach: float) -> np.ndarray:
     """Rows that give p(0), p'(0) and p''(0) of coefficients: each is 1 for order two."""
     k = np.arange(degree + 1.0)
     slope = 2.0 / reach
@@ -151,10 +151,10 @@ def _minimise_largest(
     degree = values.shape[1]
     equal = right = None
     if conditions is not None:
-        # Rows of very different size are not solved to the tolerance.
+        # The solver does not reach its tolerance with rows of very different size.
         size = np.abs(conditions).max(axis=1)
         equal, right = np.hstack([conditions / size[:, None], np.zeros((len(conditions), 1))]), 1.0 / size
-    found = linprog(
+    program = linprog(
         np.eye(degree + 1)[-1],
         A_ub=np.vstack([above, below]),
         b_ub=np.concatenate([wanted, -wanted]),
@@ -164,9 +164,9 @@ def _minimise_largest(
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    if not found.success:
-        raise NumericalError(f"a polynomial with {degree} coefficients was not found: {found.message}")
-    return float(found.fun), [float(each) for each in found.x[:-1]]
+    if not program.success:
+        raise NumericalError(f"a polynomial with {degree} coefficients was not found: {program.message}")
+    return float(program.fun), [float(each) for each in program.x[:-1]]
 
 
 def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> CellField:
@@ -175,7 +175,7 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
     By Lanczos' three-term recurrence in the inner product of the volumes. The last application gives the last diagonal
     entry of the tridiagonal matrix. A space that A does not leave ends the recurrence: the result is then exact.
     """
-    norm = np.sqrt(_dot(V * T, T))
+    norm = np.sqrt(dot(V * T, T))
     if norm == 0.0:
         return T.copy()
     basis = [T / norm]
@@ -183,11 +183,11 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
     beta: list[float] = []
     for k in range(size):
         w = A @ basis[-1]
-        alpha.append(_dot(V * w, basis[-1]))
+        alpha.append(dot(V * w, basis[-1]))
         w -= alpha[-1] * basis[-1]
         if k:
             w -= beta[-1] * basis[-2]
-        length = np.sqrt(_dot(V * w, w))
+        length = np.sqrt(dot(V * w, w))
         # Below round-off of the largest entries the next vector has no digits.
         if k == size - 1 or length <= 1e-14 * max(map(abs, alpha)):
             break
@@ -234,7 +234,7 @@ class ImplicitStep:
 
     @cached_property
     def work_per_iteration(self) -> float:
-        """A product, and three of every level."""
+        """Applications of A: the product of conjugate gradients, and on every level a residual and two sweeps."""
         entries = sum(level.A.nnz for level in self.solver.levels) + self.solver.coarsest.size / 3.0
         return 1.0 + 3.0 * entries / self.A.nnz
 
@@ -252,28 +252,23 @@ class ImplicitStep:
         x, r = np.zeros_like(right), self.V * right
         size = _norm(r, self.V)
         z = self.solver.cycle(r)
-        p, product = z.copy(), _dot(r, z)
+        p, product = z.copy(), dot(r, z)
         for _ in range(_MOST_SOLVER_ITERATIONS):
             self.work.applications += self.work_per_iteration
             Ap = self.solver.A @ p
-            length = product / _dot(p, Ap)
+            length = product / dot(p, Ap)
             x += length * p
             r -= length * Ap
             if _norm(r, self.V) <= self.tolerance * size:
                 return x
             z = self.solver.cycle(r)
-            product, last = _dot(r, z), product
+            product, last = dot(r, z), product
             p = z + (product / last) * p
         raise NumericalError(
             f"a linear system is not solved in {_MOST_SOLVER_ITERATIONS} iterations of conjugate gradients"
         )
 
 
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    """The product a · b without BLAS, whose threads wait for each other where cores are shared."""
-    return float(np.einsum("i,i->", a, b))
-
-
 def _norm(r: CellField, V: CellField) -> float:
     """√(Σ r²/V) of a residual that was multiplied by V."""
-    return float(np.sqrt(_dot(r, r / V)))
+    return float(np.sqrt(dot(r, r / V)))

@@ -1,4 +1,4 @@
-"""Fields over cells: from values and files, reactions and sources in them, and how large they can become."""
+"""Fields over cells from values and files; reactions and sources on cells; bounds on the size of solutions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ def read_field(spec: str, cells: int) -> np.ndarray:
     """
     check_text(spec, "spec"), check_whole(cells, "cells", least=1)
     path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
-    values = _from_array_file(path) if Path(path).suffix == ".npy" else _from_mesh_file(path, name or "T")
+    values = _read_array_file(path) if Path(path).suffix == ".npy" else _read_mesh_file(path, name or "T")
     if values.shape != (cells,):
         raise InputError(f"{path}: holds values of shape {values.shape}, and the mesh has {cells} cells")
     if not np.isfinite(values).all():
@@ -65,15 +65,15 @@ def read_array(spec: str, name: str) -> np.ndarray:
     """
     path, _, array = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
     if Path(path).suffix == ".npy":
-        return _from_array_file(path)
+        return _read_array_file(path)
     known = read_cell_data(path) if not array else {}
-    return _from_mesh_file(path, array or ("T" if name not in known and "T" in known else name))
+    return _read_mesh_file(path, array or ("T" if name not in known and "T" in known else name))
 
 
-def _from_array_file(path: str) -> np.ndarray:
+def _read_array_file(path: str) -> np.ndarray:
     try:
         open_regular(path).close()
-        # Mapped, so that a header that announces more than the file holds costs nothing.
+        # Memory-mapped, so that no memory is allocated for a header that announces more than the file holds.
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(loaded, np.ndarray):
             raise ValueError("it is an archive")
@@ -88,15 +88,15 @@ def _from_array_file(path: str) -> np.ndarray:
         raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
 
 
-def _from_mesh_file(path: str, name: str) -> np.ndarray:
-    found = read_cell_data(path)
-    if name not in found:
-        raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(found)) or 'none'}")
-    values = found[name]
-    if CELL not in found:
+def _read_mesh_file(path: str, name: str) -> np.ndarray:
+    fields = read_cell_data(path)
+    if name not in fields:
+        raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(fields)) or 'none'}")
+    values = fields[name]
+    if CELL not in fields:
         return values
     # A format that lists triangles before quadrilaterals says which cell of the mesh each entry is.
-    order = found[CELL].astype(np.int64)
+    order = fields[CELL].astype(np.int64)
     if not np.array_equal(np.sort(order), np.arange(len(values))):
         raise InputError(f"{path}: its cell data {CELL!r} should number the cells from 0, each once")
     placed = np.empty_like(values)
@@ -183,7 +183,7 @@ def data_envelope(
     return Envelope(start, rate)
 
 
-# Parameters of the equation that is made: the coordinates of cells, and the time.
+# Names of the parameters that `with_source` adds: the coordinates of cells, and the time.
 CLOCK = "sourcet"
 
 
@@ -196,10 +196,10 @@ def unknown_in_source(source: object, equation: Equation, dimension: int) -> sp.
         return None
     known = symbols_of((*COORDINATES[:dimension], TIME, equation.unknown))
     try:
-        found = parse(source, known)
+        formula = parse(source, known)
     except ExpressionError as error:
         raise ExpressionError(f"the source: {error}") from error
-    return found if equation.u in found.free_symbols else None
+    return formula if equation.u in formula.free_symbols else None
 
 
 def with_source(equation: Equation, source: sp.Expr, dimension: int) -> Equation:
@@ -220,7 +220,7 @@ def with_source(equation: Equation, source: sp.Expr, dimension: int) -> Equation
 
 
 def source_settings(equation: Equation, graph: DualGraph, time: float) -> dict[str, Any]:
-    """The parameters that `with_source` has added."""
+    """Values of the parameters that `with_source` adds."""
     places = {
         f"source{axis}": np.ascontiguousarray(graph.x[:, i]) for i, axis in enumerate(COORDINATES[: graph.dimension])
     }
@@ -248,8 +248,8 @@ def _check_finite(
     formula: sp.Expr, known: Mapping[sp.Symbol, np.ndarray], graph: DualGraph, what: str, when: str
 ) -> None:
     with np.errstate(all="ignore"):
-        found = np.broadcast_to(evaluate(formula, known, np), (graph.cells,))
-    if not np.isfinite(found).all():
-        k = int(np.flatnonzero(~np.isfinite(found))[0])
+        values = np.broadcast_to(evaluate(formula, known, np), (graph.cells,))
+    if not np.isfinite(values).all():
+        k = int(np.flatnonzero(~np.isfinite(values))[0])
         place = ", ".join(f"{value:g}" for value in graph.x[k])
-        raise InputError(f"{what} is {found[k]} at ({place}){when}; it should be finite")
+        raise InputError(f"{what} is {values[k]} at ({place}){when}; it should be finite")

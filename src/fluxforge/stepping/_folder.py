@@ -1,4 +1,4 @@
-"""Folders that hold one run each, and never half of an old one and half of a new one."""
+"""Output folders: each holds one complete run, which is replaced only when the next one is complete."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from fluxforge.errors import InputError
 from fluxforge.run._durable import explain_failure
 from fluxforge.run._folder import LOCK, lock_folder
 
-# What a run or a comparison leaves, beside its fields; the summaries are written last and removed first.
+# The files of a run or a comparison beside its fields; the summaries are written last and removed first.
 LAST = ("summary.json", "compare.json")
 
 
@@ -27,7 +27,7 @@ _WRITING = ".fluxforge-writing-"
 
 
 def folder_names(schemes: Sequence[str]) -> list[str]:
-    """A folder's name for each scheme of a comparison: a scheme's name may come from a file, and be another's too."""
+    """A folder name for each scheme of a comparison; names read from files may be unusable as such, or equal."""
     names: list[str] = []
     for scheme in schemes:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", scheme).strip("-")[:60] or "scheme"
@@ -52,10 +52,10 @@ def _refuse_earlier(folder: Path, schemes: Sequence[str], *, overwrite: bool) ->
     """The folders that these schemes would write to, none of which may hold a run, unless `overwrite`."""
     places = [folder, *(folder / name for name in folder_names(schemes) if len(schemes) > 1)]
     with explain_failure(folder, "cannot be read"):
-        found = next((path for place in places for path in _earlier_files(place)), None)
-    if found is not None and not overwrite:
+        earlier = next((path for place in places for path in _earlier_files(place)), None)
+    if earlier is not None and not overwrite:
         raise InputError(
-            f"{folder}: holds an earlier run ({found.relative_to(folder)}): give another folder, "
+            f"{folder}: holds an earlier run ({earlier.relative_to(folder)}): give another folder, "
             f"or --overwrite (overwrite=True) to replace it"
         )
     return places

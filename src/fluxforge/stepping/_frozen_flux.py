@@ -92,7 +92,9 @@ def freeze_flux(
     source: CellField | None = None,
     free: bool = False,
 ) -> FrozenFlux:
-    """The step with these coefficients of the stages after the first, per slot or one number each; `free`: of all.
+    """The step with these coefficients of the stages after the first, or with `free` of all stages.
+
+    Each is an array over slots or one number.
 
     Raises InputError for an equation whose flux is not linear.
     """
@@ -127,8 +129,8 @@ def _reaction(
     scale = dt / cell_capacity(equation, graph, parameters)
 
     def react(T: CellField) -> CellField:
-        found: CellField = scale * np.broadcast_to(evaluate(formula, {**known, symbol("T"): T}, np), T.shape)
-        return found
+        change: CellField = scale * np.broadcast_to(evaluate(formula, {**known, symbol("T"): T}, np), T.shape)
+        return change
 
     return react
 
@@ -152,8 +154,8 @@ def face_coefficients(
     closed = close_walls(graph, network.equation, fields)
     with jax.enable_x64(True):
         padded = pad_graph(closed, (Hop.EDGE,), parameters=fields)
-        found = _coefficients(cast(network, "float64"), padded, {"dt": jnp.asarray(dt), **fields.constants})
-    return [np.asarray(each) for each in found]
+        coefficients = _coefficients(cast(network, "float64"), padded, {"dt": jnp.asarray(dt), **fields.constants})
+    return [np.asarray(each) for each in coefficients]
 
 
 def face_numbers(
@@ -162,17 +164,19 @@ def face_numbers(
     """The dimensionless numbers of every slot that coefficients are functions of, by name; 0 in unused slots."""
     fields = resolve(equation, graph, parameters)
     closed = close_walls(graph, equation, fields)
-    given = {"dt": dt, **fields.constants}
+    parameter_values = {"dt": dt, **fields.constants}
     with jax.enable_x64(True):
         padded = pad_graph(closed, (Hop.EDGE,), parameters=fields)
         zero = jnp.zeros_like(padded.V)
-        (local,) = visit_stages([Formulas(local_number_stage(equation))], padded, zero, zero, parameters=given)
+        (local,) = visit_stages(
+            [Formulas(local_number_stage(equation))], padded, zero, zero, parameters=parameter_values
+        )
         nodes = padded.nodes({**local.outputs, "T": zero}, {**local.round.ghosts, "T": Ghost.DIRICHLET})
-        hop, found = padded.hops[Hop.EDGE], {}
+        hop, numbers = padded.hops[Hop.EDGE], {}
         for name, formula in face_invariants(equation).items():
-            value = evaluate(formula, hop.values(formula.free_symbols, nodes, given), jnp)
-            found[name] = np.asarray(jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), 0.0))
-    return found
+            value = evaluate(formula, hop.values(formula.free_symbols, nodes, parameter_values), jnp)
+            numbers[name] = np.asarray(jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), 0.0))
+    return numbers
 
 
 @eqx.filter_jit
@@ -196,13 +200,13 @@ def freeze_network(
     source: CellField | None = None,
 ) -> FrozenFlux:
     """A network on one mesh with its coefficients evaluated once; raises InputError where the flux is not linear."""
-    found = face_coefficients(network, graph, dt, parameters=parameters)
+    coefficients = face_coefficients(network, graph, dt, parameters=parameters)
     return freeze_flux(
         network.tableau,
         network.equation,
         graph,
         dt,
-        found,
+        coefficients,
         parameters=parameters,
         source=source,
         free=network.free,

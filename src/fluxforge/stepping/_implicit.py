@@ -36,15 +36,15 @@ from fluxforge.stepping._solvers import (
     Krylov,
     Method,
     Multigrid,
-    _norm,
     factorise,
     multigrid_or_ilu,
+    norm,
 )
 from fluxforge.stepping._stepper import (
     HostStepper,
 )
 
-# A system is solved again for what is left of its right-hand side, where that is more than this part.
+# Iterative refinement: a system is solved again for its residual where that exceeds this part of the right-hand side.
 REFINE, MOST_REFINEMENTS = 1e-14, 3
 
 
@@ -52,11 +52,11 @@ class HostExchange:
     """(M − I) T in differences, on the host; compared by identity so that it can be a static field."""
 
     def __init__(self, step: Operator) -> None:
-        found = exchange_rows(step)
-        self.wall = found.diagonal()
-        self.off = csr_array(found - diags_array(self.wall))
+        rows = exchange_rows(step)
+        self.wall = rows.diagonal()
+        self.off = csr_array(rows - diags_array(self.wall))
         self.off.eliminate_zeros()
-        self.cell = np.repeat(np.arange(found.shape[0]), np.diff(self.off.indptr))
+        self.cell = np.repeat(np.arange(rows.shape[0]), np.diff(self.off.indptr))
 
     def __call__(self, T: np.ndarray) -> np.ndarray:
         fluxes = self.off.data * (T[self.off.indices] - T[self.cell])
@@ -88,7 +88,7 @@ class DirectStepper(HostStepper):
 
 
 def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> DirectStepper:
-    """Factorise the left side."""
+    """Factorise the left side, and store the constant N S + b."""
     left, _ = sides(step)
     constant = step.N @ source + step.b
     return DirectStepper(
@@ -99,7 +99,7 @@ def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> Direc
     )
 
 
-# Each solve is for what is left of the right side. A second one is needed only where the matrix, with a long step,
+# Each solve is for the residual. A second one is needed only where the matrix, with a long step,
 # holds fewer digits of V than the exchange in differences does.
 MOST_SOLVES = 3
 
@@ -121,11 +121,11 @@ class IterativeStepper(HostStepper):
         """One step, started from the last."""
         T = np.asarray(T)
         right = T + self.theta * self.constant
-        within = self.tolerance * _norm(self.volume * right)
+        within = self.tolerance * norm(self.volume * right)
         middle, change = T, self.exchange(T)
         for _ in range(MOST_SOLVES):
             left_over = self.volume * (right - middle + self.theta * change)
-            if not _norm(left_over) > within:
+            if not norm(left_over) > within:
                 break
             middle = middle + self.solver.solve(left_over, within=0.5 * within)
             change = self.exchange(middle)
@@ -135,9 +135,9 @@ class IterativeStepper(HostStepper):
 
     def _check_solved(self, right: np.ndarray, middle: np.ndarray, change: np.ndarray) -> None:
         """Raise NumericalError where more of the right side is left than the tolerance and round-off explain."""
-        left_over = _norm(self.volume * (right - middle + self.theta * change))
-        size = _norm(self.volume * right)
-        rounded = ROUNDED * np.finfo(float).eps * (size + _norm(abs(self.solver.A) @ np.abs(middle)))
+        left_over = norm(self.volume * (right - middle + self.theta * change))
+        size = norm(self.volume * right)
+        rounded = ROUNDED * np.finfo(float).eps * (size + norm(abs(self.solver.A) @ np.abs(middle)))
         if not left_over <= max(self.tolerance * size, rounded):
             raise NumericalError(f"the linear system of a step is not solved: {left_over / size:.1e} of it is left")
 
@@ -229,6 +229,6 @@ def near_system(equation: Equation, graph: DualGraph, parameters: Settings | Non
     if diffusion is None:
         return None
     weight = graph.V * cell_capacity(equation, graph, parameters)
-    found = generator(integrate(TABLEAUX["euler"], diffusion), graph, parameters=parameters)
-    matrix = csr_array(diags_array(-weight) @ found.M)
+    euler = generator(integrate(TABLEAUX["euler"], diffusion), graph, parameters=parameters)
+    matrix = csr_array(diags_array(-weight) @ euler.M)
     return csr_array(0.5 * (matrix + matrix.T))

@@ -55,7 +55,7 @@ def _compile(function: _Function) -> _Function:
 
 
 def _primitive(function: Callable[..., Any]) -> Any:
-    """A function given as LLVM's instructions."""
+    """Make a function, which generates LLVM instructions, callable from compiled code."""
     return intrinsic(inspect.unwrap(function))
 
 
@@ -64,7 +64,7 @@ _give_way = types.ExternalFunction("sched_yield", types.intc())
 
 @_primitive
 def _count(context: Any, array: Any, place: Any) -> Any:
-    """array[place] += 1, atomically, giving what it was; who sees the sum sees all that was written before."""
+    """array[place] += 1, atomically, returning the old value; threads that read the sum see all earlier writes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -232,9 +232,9 @@ def _sweep(plan: Plan, begin: int, deep: int, start: int, stop: int, grow_low: i
 
 @_compile
 def run(plan: Plan, steps: int, shared: np.ndarray) -> bool:
-    """What one of the threads does of `steps` steps; false where the run was given up.
+    """One thread's part of `steps` steps; false where the run was given up.
 
-    A thread that is done with a range of cells takes the next.
+    A thread that has finished a range of cells takes the next.
     """
     total, arrivals, taken = (len(plan.fronts) - 1) * steps, 0, 0
     groups, parts, reach = plan.cells // LANES, plan.parts, plan.reach
@@ -312,7 +312,7 @@ class Workspace:
 
 
 def _run_in_threads(plan: Plan, steps: int) -> None:
-    """The steps in as many threads as planned; threads give up together where one cannot be started, or on Ctrl-C."""
+    """Run the steps in the planned number of threads; all stop if one cannot be started, or on Ctrl-C."""
     shared = np.zeros(3 * LINE // 8, np.int64)
     if plan.threads == 1:
         run(plan, steps, shared)

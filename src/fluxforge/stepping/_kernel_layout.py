@@ -18,7 +18,7 @@ LANES, BLOCK = 8, 2048
 # Bytes of a cache line, and the places of an array of shared counters, each in a line of its own.
 LINE = 64
 ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
-# More ranges of cells than threads: a thread that is held up by other programs leaves work to the others.
+# More ranges of cells than threads: where other programs hold up a thread, the others take over its ranges.
 PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
 # The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
@@ -29,7 +29,7 @@ MOST_DEPTH = 32
 
 
 class Plan(NamedTuple):
-    """What all threads read: rows and fields in memory, the operations of a step as tables, and how cells are shared.
+    """Data that all threads read: rows and fields in memory, the operations of a step as tables, and ranges of cells.
 
     `slots` is a tuple of as many numbers as a row has slots, so that their number is known to the compiler. A row of
     `operations` holds the matrix (−1 for none), the gathered field, the target, and the range of its terms.
@@ -102,10 +102,10 @@ def _lay_out(matrix: Matrix, slots: int, order: np.ndarray | None, dtype: np.dty
     cut = np.flatnonzero(matrix.excess)
     index[rank[cut], counts[cut]] = cells
     weight[rank[cut], counts[cut]] = -matrix.excess[cut]
-    return _by_lanes(index), _by_lanes(weight)
+    return _arrange_by_lanes(index), _arrange_by_lanes(weight)
 
 
-def _by_lanes(rows: np.ndarray) -> np.ndarray:
+def _arrange_by_lanes(rows: np.ndarray) -> np.ndarray:
     cells, slots = rows.shape
     return rows.reshape(cells // LANES, LANES, slots).swapaxes(1, 2).ravel()
 
@@ -142,19 +142,19 @@ def _operations(program: Program) -> Int[np.ndarray, "operations 5"]:
 
 
 def measure_reach(off: csr_array, order: np.ndarray | None) -> int:
-    """How many places away a neighbour is at most."""
+    """The largest distance in memory, in cells, between a cell and a neighbour."""
     rank = _rank(order, off.shape[0])
     return int(np.abs(np.repeat(rank, np.diff(off.indptr)) - rank[off.indices]).max(initial=0))
 
 
 def _depth(bytes_per_cell: int, reach: int, cells: int) -> int:
-    """How many fronts go through a range of cells together: what they share stays in the core's cache."""
-    room = int(SHARE_OF_CACHE * own_cache() / bytes_per_cell) - BLOCK
+    """The number of fronts that go through a range of cells together, so that shared data stay in the core's cache."""
+    room = int(SHARE_OF_CACHE * second_cache_bytes() / bytes_per_cell) - BLOCK
     # The wedges at either end of a range must not meet.
     return int(np.clip(min(room, cells // 2) // max(reach, 1), 1, MOST_DEPTH))
 
 
-def own_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) -> int:
+def second_cache_bytes(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) -> int:
     """Bytes of a core's second cache."""
     try:
         return int((folder / "size").read_text().strip().removesuffix("K")) * 1024
@@ -163,14 +163,14 @@ def own_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) 
 
 
 def cheapest_program(stages: Stages, source: np.ndarray, width: int) -> Program:
-    """Stage by stage, or all stages as one row per cell."""
+    """The program that moves fewer bytes: stage by stage, or all stages merged into one row per cell."""
     program, n = make_program(stages, source), len(source)
     most = MOST_OF_STAGED * program.bytes_per_cell(width)
     if len(stages) == 1 or least_bytes(stages, n, width) > n * most:
         return program
     whole = compose(stages, n)
-    found = make_program(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},), source)
-    return found if found.bytes_per_cell(width) <= most else program
+    merged = make_program(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},), source)
+    return merged if merged.bytes_per_cell(width) <= most else program
 
 
 def banded_order(program: Program) -> Int[np.ndarray, " cells"] | None:
@@ -185,5 +185,5 @@ def banded_order(program: Program) -> Int[np.ndarray, " cells"] | None:
 def allowed_threads() -> int:
     """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
-    return max(1, min([cores, *(int(text) for text in given if text.isdigit())]))
+    settings = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
+    return max(1, min([cores, *(int(text) for text in settings if text.isdigit())]))

@@ -70,7 +70,7 @@ class Program:
         return [0, *reading, len(self.operations)]
 
     def bytes_per_cell(self, width: int) -> int:
-        """What a step moves: per front, every coefficient, index and field read once, every target written once."""
+        """Bytes moved by a step: per front, every coefficient, index and field read once, every target written once."""
         fronts = self.fronts()
         return sum(self._front_bytes(self.operations[a:b], width) for a, b in pairwise(fronts))
 
@@ -123,7 +123,7 @@ def _reuse_fields(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Part:
-    """A matrix of a stage as scale · (one that is kept) + own · identity."""
+    """A matrix of a stage as scale · (a kept matrix) + own · identity."""
 
     matrix: int | None
     scale: float
@@ -166,7 +166,7 @@ class _Work:
         for matrix, gathered, scale in products:
             self.program.operations.append(Operation(target, terms, matrix, gathered, scale))
             terms = ((target, 1.0),)
-        # A target of one product and constants alone is a rate: what else needs the product takes it from there.
+        # A target of one product and constants alone is a rate: later outputs read the product from it.
         if len(products) == 1 and all(number in self.program.constants or not share for number, share in own.items()):
             self.products[products[0][:2]] = self.program.operations[-1]
 
@@ -209,18 +209,18 @@ class _Work:
         return self.program.fields - 1
 
     def _part(self, matrix: csr_array) -> _Part:
-        off, total = _in_differences(matrix)
+        off, total = _split_row_sums(matrix)
         if not off.nnz and (total == total[0]).all():
             return _Part(None, 0.0, float(total[0]))
         for number, known in enumerate(self.program.matrices):
             if (part := _multiple(off, total, known, number)) is not None:
                 return part
-        own = _most_frequent(total)
+        own = _most_frequent_value(total)
         self.program.matrices.append(Matrix(off, total - own))
         return _Part(len(self.program.matrices) - 1, 1.0, own)
 
 
-def _in_differences(matrix: csr_array) -> tuple[csr_array, np.ndarray]:
+def _split_row_sums(matrix: csr_array) -> tuple[csr_array, np.ndarray]:
     """The off-diagonal entries, and the sums of the rows.
 
     Sums that only round-off makes differ from 0 or 1 are taken as these, or a constant field would change by the
@@ -239,7 +239,7 @@ def _in_differences(matrix: csr_array) -> tuple[csr_array, np.ndarray]:
     return off, total
 
 
-def _most_frequent(values: np.ndarray) -> float:
+def _most_frequent_value(values: np.ndarray) -> float:
     """The value that most cells have: of rows that are cut off by walls there are few."""
     distinct, count = np.unique(values, return_counts=True)
     return float(distinct[count.argmax()])
@@ -259,7 +259,7 @@ def _multiple(off: csr_array, total: np.ndarray, known: Matrix, number: int) -> 
     if (np.abs(off.data - scale * known.off.data) > _SAME * np.abs(off.data)).any():
         return None
     quiet = known.excess == 0
-    own = _most_frequent(total[quiet]) if quiet.any() else _most_frequent(total)
+    own = _most_frequent_value(total[quiet]) if quiet.any() else _most_frequent_value(total)
     # A row's sum is rounded in the size of its entries.
     size = np.asarray(abs(off).sum(axis=1)) + np.abs(total) + abs(own)
     if (np.abs(total - own - scale * known.excess) > _SAME * size).any():

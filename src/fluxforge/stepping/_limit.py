@@ -34,7 +34,7 @@ def is_one_operator(scheme: Scheme) -> bool:
     """Whether M(Δt) = R(Δt G) to round-off, on irregular triangles and squares, held, insulated, and both."""
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None or scheme.dimension == 3:
-        # Formulas of three coordinates have no mesh of the plane to be tried on.
+        # Formulas of three coordinates cannot be evaluated on plane meshes.
         return False
     both: Mapping[str, Neumann | float] = {"left": 0.0, "right": Neumann(), "bottom": Neumann(), "top": 0.0}
     graphs = (dual(jittered(5, 0.2, 3)), dual(squares(3), Neumann()), dual(jittered(4, 0.2, 1), both))
@@ -50,12 +50,12 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
         reference = 1.0 / max(np.abs(G).max(initial=0.0), 1e-300)
     dt = 0.7 * reference
     Z = dt * G
-    found = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
+    M = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
     numerator, denominator = _coefficients(factor)
-    # R was taken along decay; a generator that grows runs through it backwards.
+    # R is written for a decaying mode, z = −Δt |λ|; for a generator whose mode grows it holds with −Z.
     for turned in (Z, -Z):
         wanted = np.linalg.solve(_horner(denominator, turned), _horner(numerator, turned))
-        if np.abs(found - wanted).max() <= SAME * np.abs(found).max():
+        if np.abs(M - wanted).max() <= SAME * np.abs(M).max():
             return True
     return False
 
@@ -102,7 +102,7 @@ def step_limit(
     """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
     function R of one operator.
 
-    Modes that grow, and not faster than the equation's reaction lets a field grow, are not judged: they have to grow.
+    Modes that grow no faster than the equation's reaction makes fields grow are left out: the exact solution grows too.
 
     On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
     Lanczos steps where cV·G is symmetric; where it is not and |R| ≤ 1 on the whole negative axis, `rate` is the largest
@@ -114,11 +114,11 @@ def step_limit(
         return None
     interval = real_interval(factor)
     if scheme.equation.velocity is not None:
-        return _within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
+        return _limit_within_discs(factor, generator(scheme, graph, parameters=parameters).M, interval)
     G = generator(scheme, graph, parameters=parameters).M
     weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
     if not precise and interval > 0 and G.nnz:
-        symmetric = _symmetric(csr_array(diags_array(weight) @ G))
+        symmetric = _is_symmetric(csr_array(diags_array(weight) @ G))
         if interval < math.inf and symmetric:
             low, high = enclose_rate(G, weight)
             if low > 0:
@@ -128,7 +128,7 @@ def step_limit(
     fastest = _limiting_eigenvalues(scheme, graph, G, weight, parameters)
     rate = float(np.abs(fastest).max(initial=0.0))
     if interval in (0.0, math.inf) or rate == 0:
-        # A wrong-signed generator turns the interval around: growth where R promises decay.
+        # With a generator of the wrong sign, modes grow where R(z) at z < 0 promises decay.
         grows = rate > 0 and fastest[np.argmax(np.abs(fastest))].real > 0
         limit = 0.0 if interval == 0 or grows else math.inf
     else:
@@ -152,17 +152,17 @@ def _limiting_eigenvalues(
     if growth == 0:
         return fastest_eigenvalues(G, weight)
     shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), weight)
-    found = shifted + growth
+    eigenvalues = shifted + growth
     # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
     off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)
-    return found[(found.real <= 0) | (shifted.real > off)]
+    return eigenvalues[(eigenvalues.real <= 0) | (shifted.real > off)]
 
 
-def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit | None:
+def _limit_within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit | None:
     """The step at which Gershgorin's discs of G lie in the region |R| ≤ 1: eigenvalues of transport are not real.
 
-    G is far from normal, so that its eigenvalues themselves would promise too much. None where a disc reaches into the
-    right half plane, as in a flow that converges.
+    G is far from normal: its eigenvalues alone would allow steps at which errors grow. None where a disc reaches into
+    the right half plane, as in a flow that converges.
     """
     diagonal = -G.diagonal()
     off = np.asarray(abs(G).sum(axis=1)).ravel() - np.abs(diagonal)
@@ -176,8 +176,8 @@ def _within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepLimit |
 def enclose_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
     """Bounds of the largest |eigenvalue| of G, V·G symmetric: the largest Ritz value, and that plus its residual.
 
-    The residual says that an eigenvalue lies that near; after so many steps from a random start, it is the largest.
-    The largest row sum is an upper bound without any such words.
+    An eigenvalue lies within the residual of it; after so many steps from a random start that is the largest one.
+    The upper bound is at most the largest row sum, which bounds every eigenvalue.
     """
     largest_row = float(abs(G).sum(axis=1).max())
     root = np.sqrt(V)
@@ -234,18 +234,18 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
     """The eigenvalues of largest modulus, to about five digits; NumericalError where the iteration does not converge.
 
     A conservative flux makes V·G symmetric: then Lanczos on V^½ G V^−½ finds its end of the spectrum in a few dozen
-    products, where Arnoldi would labour on the cluster that meshes have there.
+    products, where Arnoldi's method converges slowly because the eigenvalues of meshes cluster there.
     """
     n = G.shape[0]
     if not abs(G).max():
-        # ARPACK finds no direction to begin with.
+        # ARPACK cannot start on the zero matrix.
         return np.zeros(1)
     if n <= _DENSE:
-        found = np.linalg.eigvals(G.toarray())
-        return found[np.argsort(-np.abs(found))]
+        eigenvalues = np.linalg.eigvals(G.toarray())
+        return eigenvalues[np.argsort(-np.abs(eigenvalues))]
     start = np.random.default_rng(0).standard_normal(n)
     try:
-        if V is not None and _symmetric(csr_array(diags_array(V) @ G)):
+        if V is not None and _is_symmetric(csr_array(diags_array(V) @ G)):
             root = np.sqrt(V)
             scaled = csr_array(diags_array(root) @ G @ diags_array(1 / root))
             return eigsh(scaled, k=1, which="LM", return_eigenvectors=False, v0=start, tol=_TOLERANCE, ncv=60)
@@ -255,11 +255,11 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
         ]
         return np.concatenate(ends)
     except ArpackError as error:
-        # Those that did converge need not be the largest, so that nothing follows from them.
+        # The eigenvalues that did converge need not be the largest, so none is returned.
         raise NumericalError(f"the fastest eigenvalues of {n} cells were not found ({error})") from error
 
 
-def _symmetric(matrix: csr_array) -> bool:
+def _is_symmetric(matrix: csr_array) -> bool:
     return bool(abs(matrix - matrix.T).max() <= 1e-12 * abs(matrix).max())
 
 

@@ -40,7 +40,7 @@ class Term(eqx.Module):
 
     @property
     def present(self) -> bool:
-        """Whether the field enters at all."""
+        """Whether the field has any coefficient."""
         return self.diagonal is not None or bool(self.off)
 
 
@@ -114,7 +114,7 @@ def stage_rows(
         )
     return StageRows(
         index=tuple(place.indices(column) for column in index),
-        terms={name: tuple(found) for name, found in terms.items()},
+        terms={name: tuple(parts) for name, parts in terms.items()},
         constant={
             name: _constant(affine, source, place, always=not any(term.present for term in terms[name]))
             for name, affine in stage.items()
@@ -200,7 +200,7 @@ def _constant(affine: AffineMap, source: np.ndarray, place: _Placement, *, alway
 
 
 class LinearStepper(DeviceStepper):
-    """An explicit linear scheme: everything but T was evaluated beforehand, a step is gathers and sums."""
+    """An explicit linear scheme: all coefficients are evaluated beforehand, and a step consists of gathers and sums."""
 
     stages: tuple[StageRows, ...]
     always: Bool[Array, ""]
@@ -258,9 +258,9 @@ def linear_stepper(
         most = MOST_OF_STAGED * sum(stage_bytes(stage, n, kind.itemsize) for stage in rows)
         if least_bytes(stages, n, kind.itemsize) <= most:
             whole = compose(stages, n)
-            found = lay_out(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},))
-            if stage_bytes(found[0], n, kind.itemsize) <= most:
-                rows = found
+            merged = lay_out(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},))
+            if stage_bytes(merged[0], n, kind.itemsize) <= most:
+                rows = merged
     return LinearStepper(stages=rows, order=Order.of(order), always=jnp.asarray(True), dtype=dtype)
 
 

@@ -21,7 +21,7 @@ from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._stepper import AbstractMethod, AbstractStepper
 
 PRECISE_UP_TO = 5000
-# An implicit step adds Δt times an exchange of round-off size to the field; beyond this many Fourier steps (a hundredth
+# An implicit step adds Δt times the round-off of the exchange to the field; beyond this many Fourier steps (a hundredth
 # of 1/ε) that is no longer small beside the field.
 LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
 
@@ -60,12 +60,12 @@ def choose_step(
             raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
-    found = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
-    if found is not None and found.certain < dt <= found.dt:
-        found = _known_limit(scheme, graph, parameters, precise=True)
+    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
+    if limit is not None and limit.certain < dt <= limit.dt:
+        limit = _known_limit(scheme, graph, parameters, precise=True)
     if not force:
-        _refuse_step(scheme, dt, fourier, found, dtype)
-    return dt, fourier, None if found is None else found.certain
+        _refuse_step(scheme, dt, fourier, limit, dtype)
+    return dt, fourier, None if limit is None else limit.certain
 
 
 def _name_parameters(parameters: Settings | None) -> str:
@@ -89,13 +89,13 @@ def _known_limit(
 
 
 def _refuse_step(
-    scheme: Scheme | AbstractMethod, dt: float, fourier: float, found: StepLimit | None, dtype: Precision
+    scheme: Scheme | AbstractMethod, dt: float, fourier: float, limit: StepLimit | None, dtype: Precision
 ) -> None:
     reference = scheme.equation.words.step_name
-    if found is not None and dt > found.dt * (1 + 1e-9):
+    if limit is not None and dt > limit.dt * (1 + 1e-9):
         raise InputError(
-            f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {found.dt:.4g} "
-            f"({found.dt / fourier:.3g} of the {reference}): take a smaller one, or force it (--force, or force=True)"
+            f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {limit.dt:.4g} "
+            f"({limit.dt / fourier:.3g} of the {reference}): take a smaller one, or force it (--force, or force=True)"
         )
     if scheme.implicit and dt > LONGEST_STEP[dtype] * fourier:
         raise InputError(
@@ -146,7 +146,7 @@ class Plan:
 
 
 def check_plan(steps: int | None, end_time: float | None, start_time: float, save_every: float | None) -> float | None:
-    """The duration of a run, None where it is given as a number of steps; InputError for what cannot be."""
+    """The duration of a run, None where it is given as a number of steps; raises InputError for invalid arguments."""
     start = check_number(start_time, "start_time")
     if not math.isfinite(start):
         raise InputError(f"start_time should be finite, got {start}")
@@ -176,10 +176,10 @@ def plan_steps(
     if duration is not None:
         begin = start + first * dt if first else start
         end = begin + duration
-        # A quotient that is a whole number but for rounding is that number.
+        # A quotient that is a whole number up to rounding is taken as that number.
         steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
         if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):
-            # Other steps than those that were counted: they are counted from here.
+            # The step differs from that of the earlier run, so steps are counted from here.
             start, first = begin, 0
         dt = dt if first else duration / steps
     steps = STEPS if steps is None else steps
@@ -202,7 +202,7 @@ def _marks(dt: float, steps: int, save_every: float | None) -> tuple[int, ...]:
 
 @contextmanager
 def raise_memory_error() -> Iterator[None]:
-    """Raise MemoryError where JAX's runtime says, in an error for every purpose, that memory is exhausted."""
+    """Turn JAX's general runtime error into MemoryError where its message says that memory is exhausted."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
@@ -245,7 +245,7 @@ def march(
     for mark in plan.marks:
         done = run.marks[-1]
         start = time.perf_counter()
-        after = _chunk(advance, state, mark - done, seconds / max(done, 1))
+        after = _step_in_chunks(advance, state, mark - done, seconds / max(done, 1))
         seconds += time.perf_counter() - start
         field = np.asarray(advance.leave(after), float)
         if not (np.abs(field) <= envelope.bound(plan.dt * mark)).all():
@@ -260,7 +260,7 @@ def march(
     return run
 
 
-def _chunk(advance: AbstractStepper, state: State, count: int, seconds_each: float) -> State:
+def _step_in_chunks(advance: AbstractStepper, state: State, count: int, seconds_each: float) -> State:
     """Take `count` steps in calls of about half a second each, so that Ctrl-C takes effect soon."""
     most = max(1, int(0.5 / seconds_each)) if seconds_each else min(count, 100)
     while count > 0:

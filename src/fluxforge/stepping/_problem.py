@@ -88,7 +88,7 @@ def write_problem(
 ) -> list[Path]:
     """Write the problem, and the last saved field with its time and number of steps; nothing for a network.
 
-    A function of the user's is written by its name alone: such a run cannot be repeated from its folder.
+    Of a Python function only the name is written: such a run cannot be repeated from its folder.
     """
     if not isinstance(problem.scheme, Scheme):
         return []
@@ -155,7 +155,7 @@ def read_problem(folder: str | os.PathLike[str]) -> Problem:
 
 
 def read_last(folder: str | os.PathLike[str]) -> Problem:
-    """The problem that goes on where the run of a folder ended, with its time; it is to be given an end of its own."""
+    """The problem that continues the run of a folder from its last field and time; the caller sets its end."""
     return _Reader(folder).continued_problem()
 
 
@@ -190,19 +190,19 @@ class _Reader:
             raise DocumentError(f"{self.path}: is not complete ({type(error).__name__}: {error})") from error
 
     def _problem(self) -> Problem:
-        given = self.document
-        plain = {name: given[name] for name in _PLAIN}
+        document = self.document
+        plain = {name: document[name] for name in _PLAIN}
         if plain["dtype"] not in get_args(Precision) or plain["solver"] not in get_args(Solver):
             raise DocumentError("fields 'dtype' and 'solver' should be names that are known")
         return Problem(
-            scheme=from_document({**given["scheme"], "format_version": 2}),
-            mesh=self._mesh(given["mesh"]),
+            scheme=from_document({**document["scheme"], "format_version": 2}),
+            mesh=self._mesh(document["mesh"]),
             parameters={
-                str(name): self._value(spec, f"parameter {name}") for name, spec in given["parameters"].items()
+                str(name): self._value(spec, f"parameter {name}") for name, spec in document["parameters"].items()
             },
-            initial=self._value(given["initial"], "initial"),
-            source=self._value(given["source"], "source"),
-            boundary=self._walls(given["boundary"]),
+            initial=self._value(document["initial"], "initial"),
+            source=self._value(document["source"], "source"),
+            boundary=self._walls(document["boundary"]),
             **plain,
         )
 
@@ -222,16 +222,16 @@ class _Reader:
             raise DocumentError(f"{self.folder / ARRAYS}: has no array {name!r:.60}")
         return self.arrays[name]
 
-    def _mesh(self, given: Mapping[str, Any]) -> Mesh:
+    def _mesh(self, document: Mapping[str, Any]) -> Mesh:
         named = {
-            part: {str(name): self.array(f"{part}{k}") for k, name in enumerate(given[part])}
+            part: {str(name): self.array(f"{part}{k}") for k, name in enumerate(document[part])}
             for part in ("boundary", "regions")
         }
         return Mesh(
             self.array("points"),
             self.array("cells"),
-            notes=tuple(map(str, given["notes"])),
-            origin=str(given["origin"]),
+            notes=tuple(map(str, document["notes"])),
+            origin=str(document["origin"]),
             **named,
         )
 
@@ -252,16 +252,16 @@ class _Reader:
             raise DocumentError(f"field {name!r} should be a number, a formula or an array")
         return spec
 
-    def _walls(self, given: Any) -> Any:
-        if given is None:
+    def _walls(self, document: Any) -> Any:
+        if document is None:
             return None
-        if "tags" in given:
-            return {str(tag): self._wall(wall) for tag, wall in given["tags"].items()}
-        return self._wall(given)
+        if "tags" in document:
+            return {str(tag): self._wall(wall) for tag, wall in document["tags"].items()}
+        return self._wall(document)
 
-    def _wall(self, given: Mapping[str, Any]) -> Condition:
-        if given["kind"] not in WALLS:
-            raise DocumentError(f"a wall should be one of {', '.join(WALLS)}, got {given['kind']!r:.60}")
-        values = {name: self._value(spec, f"boundary {name}") for name, spec in given.items() if name != "kind"}
-        found: Condition = WALLS[given["kind"]](**values)
-        return found
+    def _wall(self, document: Mapping[str, Any]) -> Condition:
+        if document["kind"] not in WALLS:
+            raise DocumentError(f"a wall should be one of {', '.join(WALLS)}, got {document['kind']!r:.60}")
+        values = {name: self._value(spec, f"boundary {name}") for name, spec in document.items() if name != "kind"}
+        wall: Condition = WALLS[document["kind"]](**values)
+        return wall

@@ -118,7 +118,7 @@ def simulate(
     return result
 
 
-# What overflows shows as a field that is not finite, and is judged there: NumPy's warnings would say nothing new.
+# Overflow shows as a field that is not finite, which is reported: NumPy's warnings would only repeat that.
 @np.errstate(all="ignore")
 def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int], None] | None = None) -> Simulation:
     """March a problem whose arguments were checked; see `simulate`."""
@@ -211,12 +211,12 @@ def _build_stepper(work: Setup, plan: Plan) -> AbstractStepper:
 def _build_timed_stepper(work: Setup, scheme: Scheme, plan: Plan) -> AbstractStepper:
     problem, graph = work.problem, work.graph
     clock = Clock.of(plan.start, plan.dt, plan.first, problem.dtype)
-    given = {**problem.parameters, **{k: v for k, v in work.parameters.items() if k not in problem.parameters}}
+    parameters = {**work.parameters, **problem.parameters}
     schedule = make_schedule(
         scheme,
         graph,
         conditions=work.conditions,
-        parameters=given,
+        parameters=parameters,
         source=problem.source if work.source_varies else work.source,
         dt=plan.dt,
         time=problem.begin,
@@ -230,7 +230,7 @@ def _build_timed_stepper(work: Setup, scheme: Scheme, plan: Plan) -> AbstractSte
     if linear_stages(scheme) is None:
         raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
     if work.matrix_varies:
-        return VaryingImplicitStepper(clock, HostOperator(scheme, graph, given, schedule), theta)
+        return VaryingImplicitStepper(clock, HostOperator(scheme, graph, parameters, schedule), theta)
     inner = stepper(scheme, graph, plan.dt, parameters=work.parameters, dtype=problem.dtype, solver=problem.solver)
     return TimedImplicitStepper(clock, inner, Forcing(scheme, schedule), theta)
 

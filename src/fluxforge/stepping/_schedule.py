@@ -1,6 +1,6 @@
 """A problem's data at any time, inside a compiled step: sources, walls and parameters.
 
-Formulas are evaluated by JAX; functions of the user's are called on the host, as are parameters that change in time.
+Formulas are evaluated by JAX; Python functions, and parameters that change in time, are evaluated on the host.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ class Varying(eqx.Module):
             try:
                 return evaluate_at(value, places, what, float(time)).astype(dtype)
             except InputError:
-                # JAX would wrap an exception: the field is then not finite, and the reason is looked for.
+                # An exception would not leave a compiled step: nan ends the run, and the cause is sought afterwards.
                 return np.full(len(places), np.nan, dtype)
 
         return Varying(put(places, dtype), None, call)
@@ -64,12 +64,12 @@ class Varying(eqx.Module):
             return jax.pure_callback(self.function, jax.ShapeDtypeStruct(shape, self.places.dtype), time)
         known = {symbol(name): self.places[:, i] for i, name in enumerate(COORDINATES[: self.places.shape[1]])}
         assert self.expression is not None
-        found = evaluate(self.expression, known | {symbol(TIME): time}, jnp)
-        return jnp.broadcast_to(jnp.asarray(found, self.places.dtype), shape)
+        values = evaluate(self.expression, known | {symbol(TIME): time}, jnp)
+        return jnp.broadcast_to(jnp.asarray(values, self.places.dtype), shape)
 
 
 class Walls(eqx.Module):
-    """What ghosts show at any time: `value` and `transfer` where nothing else is said, and parts of them that vary."""
+    """The values of ghosts at any time: constant `value` and `transfer`, and the parts of them that vary."""
 
     neumann: Bool[Array, " boundary"]
     robin: Bool[Array, " boundary"]
@@ -90,13 +90,13 @@ class Walls(eqx.Module):
             transfer = transfer.at[where].set(part(time))
         total = conductance + transfer
         share = jnp.where(total > 0, conductance / jnp.where(total > 0, total, 1.0), 1.0)
-        # An exception would not leave a compiled step: nan ends the run, and the wall is then named.
+        # An exception would not leave a compiled step: nan ends the run, and the wall is named afterwards.
         follow = jnp.where(self.robin, jnp.where(transfer < 0, jnp.nan, share), follow)
         return follow, jnp.where(self.neumann, value * self.delta, (1.0 - follow) * value)
 
 
 def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: Precision) -> Walls:
-    """The walls of a graph with the conditions it was made with."""
+    """The walls of a graph that was built with these conditions."""
     walls = slice(graph.interior, None)
     foot = graph.x[graph.owner[walls]] + graph.d[walls]
     values, transfers = [], []
@@ -148,8 +148,8 @@ class HostParameters:
             if own.name in read
         }
         walls = {"follow": closed.following, "conductance": _conductance(closed, equation, fields)}
-        found = {"constants": fields.constants, "cells": fields.cells, "geometry": geometry, "walls": walls}
-        return {name: {key: np.asarray(v, self.dtype) for key, v in part.items()} for name, part in found.items()}
+        data = {"constants": fields.constants, "cells": fields.cells, "geometry": geometry, "walls": walls}
+        return {name: {key: np.asarray(v, self.dtype) for key, v in part.items()} for name, part in data.items()}
 
 
 def _conductance(graph: DualGraph, equation: Equation, fields: ParameterFields) -> np.ndarray:
@@ -176,16 +176,16 @@ class Schedule(eqx.Module):
             parameters[self.clock] = time
         graph, follow, conductance = self.graph, self.follow, self.conductance
         if self.host is not None:
-            found = jax.pure_callback(self.host.try_at, self.host.shapes, time)
-            parameters |= {name: value for name, value in found["constants"].items() if name != self.clock}
-            graph = _with_parameters(graph, found["cells"], found["geometry"])
-            follow, conductance = found["walls"]["follow"], found["walls"]["conductance"]
-        graph = _with_walls(graph, *self.walls.at(time, follow, conductance))
+            data = jax.pure_callback(self.host.try_at, self.host.shapes, time)
+            parameters |= {name: value for name, value in data["constants"].items() if name != self.clock}
+            graph = _set_parameters(graph, data["cells"], data["geometry"])
+            follow, conductance = data["walls"]["follow"], data["walls"]["conductance"]
+        graph = _set_walls(graph, *self.walls.at(time, follow, conductance))
         S = self.source(time) if isinstance(self.source, Varying) else self.source
         return Moment(graph, S, parameters)
 
 
-def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: Mapping[str, Array]) -> PaddedGraph:
+def _set_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: Mapping[str, Array]) -> PaddedGraph:
     hops = {}
     for name, hop in graph.hops.items():
         own = {key.removeprefix(f"{name} "): v for key, v in geometry.items() if key.startswith(f"{name} ")}
@@ -193,7 +193,7 @@ def _with_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: M
     return replace(graph, hops=hops, cells={**graph.cells, **cells})
 
 
-def _with_walls(
+def _set_walls(
     graph: PaddedGraph, follow: Float[Array, " boundary"], constant: Float[Array, " boundary"]
 ) -> PaddedGraph:
     """The graph whose ghosts show `follow` of their owners, and of a state that plus `constant`."""
@@ -218,7 +218,7 @@ def make_schedule(
     clock: str | None,
     dtype: Precision,
 ) -> Schedule:
-    """The data of a problem on a graph that was made with `conditions` at `time`, the beginning."""
+    """The data of a problem on a graph that was built with `conditions` at the start `time`."""
     equation = scheme.equation
     fields = resolve(equation, graph, settings_at(equation, parameters, time, graph.dimension))
     closed = close_walls(graph, equation, fields)

@@ -1,4 +1,4 @@
-"""A problem on its mesh: scheme, graph, fields, walls and parameters at the beginning."""
+"""A problem on its mesh: scheme, graph, fields, walls and parameters at the start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from fluxforge.stepping._stepper import AbstractMethod, message_symbols, scheme_
 
 @dataclass(frozen=True)
 class Setup:
-    """A problem with its scheme, graph, fields and parameters at the beginning, and what of it changes in time."""
+    """A problem with its scheme, graph, fields and parameters at the start, and the data that change in time."""
 
     problem: Problem
     scheme: Scheme | AbstractMethod
@@ -49,7 +49,7 @@ class Setup:
         return self.walls_vary or self.matrix_varies or self.source_varies
 
     def envelope(self) -> Envelope:
-        """How large the field may become; unlimited where data change in time."""
+        """A bound on the field; unlimited where data change in time."""
         if self.varies:
             return Envelope(np.inf, 0.0)
         return data_envelope(
@@ -57,10 +57,10 @@ class Setup:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of the steps."""
-        asked = self.problem.scheme.name
-        if self.scheme.name != asked:
-            others = f"{asked}: cells without opposite faces have no lines of cells; {self.scheme.name} was run"
+        """Remarks on the time steps for the user."""
+        requested = self.problem.scheme.name
+        if self.scheme.name != requested:
+            others = f"{requested}: cells without opposite faces have no lines of cells; {self.scheme.name} was run"
             return (others, *self._notes_on_times())
         return self._notes_on_times()
 
@@ -92,7 +92,7 @@ class Setup:
 
 
 def set_up(problem: Problem) -> Setup:
-    """Evaluate a problem on its mesh at the beginning; InputError, naming the field, for what cannot be used."""
+    """Evaluate a problem on its mesh at the start; InputError, naming the field, for what cannot be used."""
     scheme, begin = problem.scheme, problem.begin
     dimension = problem.mesh.points.shape[1]
     settings = dict(problem.parameters)
@@ -140,7 +140,7 @@ def set_up(problem: Problem) -> Setup:
 def check_robin_walls(scheme: Scheme | AbstractMethod, graph: DualGraph) -> None:
     """Raise InputError for a Robin wall with a scheme that takes the flux along a wall from a tensor.
 
-    That flux would be added to h (u − outside), which is the whole of what passes the wall.
+    That flux would be added to h (u − outside), which is already the whole flux through the wall.
     """
     tensor = scheme.equation.diffusion_tensor
     if graph.transfer is None or tensor is None or not isinstance(scheme, Scheme):
@@ -167,13 +167,13 @@ def _scheme_with_source(scheme: Scheme | AbstractMethod, source: Any, dimension:
     if known is None or known != scheme:
         name = scheme.equation.unknown
         raise InputError(f"the source contains {name}: it needs a scheme that is made from the equation, by its name")
-    made = named_scheme(scheme.name, with_source(scheme.equation, source, dimension), dimension)
-    assert made is not None
-    return made
+    rebuilt = named_scheme(scheme.name, with_source(scheme.equation, source, dimension), dimension)
+    assert rebuilt is not None
+    return rebuilt
 
 
 def times_of_stages(scheme: Scheme) -> tuple[float, ...] | None:
-    """The c of every stage, whose time is t + c Δt; None where no time integrator that is known has made the scheme.
+    """The c of every stage, whose time is t + c Δt; None where the scheme is not that of a known time integrator.
 
     A scheme read from a file has no times of its own; one that is a scheme of its name has the times of that.
     """

@@ -262,7 +262,7 @@ def _caption(simulation: Simulation, frame: int) -> str:
 SUMMARY_VERSION = 1
 
 
-# Matplotlib's scales overflow beside fields near the largest number; the picture is drawn all the same.
+# Matplotlib's scales overflow for fields near the largest number; the picture is drawn all the same.
 @np.errstate(all="ignore")
 def write_run(
     simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False

@@ -23,7 +23,7 @@ Solver = Literal["auto", "direct", "amg", "cg", "bicgstab", "gmres"]
 TOLERANCES = {"float64": 1e-13, "float32": 1e-6}
 
 
-# A row's residual is a difference of a few products, each rounded, of a field that is rounded itself.
+# Round-off of a residual in units of ε: a difference of a few rounded products of a field that is itself rounded.
 ROUNDED = 32.0
 
 
@@ -78,9 +78,9 @@ class Multigrid:
         from pyamg import smoothed_aggregation_solver
         from pyamg.relaxation.relaxation import gauss_seidel
 
-        self.A = _narrow(A)
+        self.A = _narrow_indices(A)
         self._sweep = gauss_seidel
-        found = smoothed_aggregation_solver(
+        levels = smoothed_aggregation_solver(
             self.A,
             B=np.ones((A.shape[0], 1)),
             smooth=("jacobi", {"omega": 4.0 / 3.0, "weighting": "local"}),
@@ -90,8 +90,10 @@ class Multigrid:
             max_levels=20,
             max_coarse=MOST_COARSE_CELLS,
         ).levels
-        self.levels = tuple(_Level(*(_narrow(csr_array(part)) for part in (it.A, it.P, it.R))) for it in found[:-1])
-        self.coarsest = _inverse(csr_array(found[-1].A).toarray())
+        self.levels = tuple(
+            _Level(*(_narrow_indices(csr_array(part)) for part in (it.A, it.P, it.R))) for it in levels[:-1]
+        )
+        self.coarsest = _inverse(csr_array(levels[-1].A).toarray())
 
     def cycle(self, r: np.ndarray, depth: int = 0) -> np.ndarray:
         """One V-cycle from zero."""
@@ -108,34 +110,35 @@ class Multigrid:
         """Solve ‖r − A x‖₂ ≤ within by conjugate gradients; the last iterate where round-off ends their progress."""
         x, r = np.zeros_like(r), r.copy()
         z = self.cycle(r)
-        p, product, scaled = z.copy(), _dot(r, z), np.empty_like(r)
+        p, product, scaled = z.copy(), dot(r, z), np.empty_like(r)
         for _ in range(MOST_CG_ITERATIONS):
-            if _norm(r) <= within:
+            if norm(r) <= within:
                 return x
             Ap = self.A @ p
-            curvature = _dot(p, Ap)
+            curvature = dot(p, Ap)
             if not curvature > 0.0:
                 return x
             length = product / curvature
             x += np.multiply(p, length, out=scaled)
             r -= np.multiply(Ap, length, out=scaled)
             z = self.cycle(r)
-            product, last = _dot(r, z), product
+            product, last = dot(r, z), product
             p *= product / last
             p += z
         raise NumericalError(f"a linear system is not solved in {MOST_CG_ITERATIONS} iterations of conjugate gradients")
 
 
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
+def dot(a: np.ndarray, b: np.ndarray) -> float:
     """The product a · b without BLAS, whose threads wait for each other where cores are shared."""
     return float(np.einsum("i,i->", a, b))
 
 
-def _norm(a: np.ndarray) -> float:
-    return math.sqrt(_dot(a, a))
+def norm(a: np.ndarray) -> float:
+    """√(a · a), likewise without BLAS."""
+    return math.sqrt(dot(a, a))
 
 
-def _narrow(matrix: csr_array) -> csr_array:
+def _narrow_indices(matrix: csr_array) -> csr_array:
     """The same matrix, row by row, with 32-bit indices: PyAMG's kernels would convert others at every call."""
     matrix.sum_duplicates()
     indices, indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
@@ -172,7 +175,7 @@ class Krylov:
         self._precondition = LinearOperator(A.shape, matvec=precondition, dtype=float)
 
     def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
-        """Solve A x = r to that residual, or to round-off; raises NumericalError where the iteration does not."""
+        """Solve A x = r to that residual, or to round-off; raises NumericalError where there is no convergence."""
         x = np.zeros_like(r)
         for _ in range(MOST_KRYLOV_ITERATIONS // RESTART):
             x = self._iterate(r, x, within)

@@ -1,4 +1,4 @@
-"""Steady states: the field at which a linear scheme no longer changes, solved for and not marched to.
+"""Steady states: the field that a linear scheme leaves unchanged, by one linear system instead of time steps.
 
 A linear scheme integrates dT/dt = G T + N S + b. Its steady state solves c V (G T + N S + b) = 0: these rows are the
 balances of the cells. There is one if some wall or a reaction ties the field to a value.
@@ -42,7 +42,7 @@ from fluxforge.stepping._setup import check_robin_walls
 from fluxforge.stepping._solvers import AbstractSolver, Krylov, Method, Multigrid, factorise, multigrid_or_ilu
 
 SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
-# Of what the balances add up: a solve leaves a few roundings per entry, an iteration its tolerance.
+# Relative to the terms of the balances: a direct solve leaves a few roundings per entry, an iteration its tolerance.
 TOLERANCE = 1e-12
 MOST_REFINEMENTS = 3
 # A row sum below this share of its entries is round-off: constants are in the kernel.
@@ -62,7 +62,10 @@ class Overshoot(NamedTuple):
 
 
 def overshoot(T: np.ndarray, graph: DualGraph, initial: np.ndarray | None = None) -> Overshoot:
-    """What a scheme did to minimum and maximum: T against the values of the held walls and the initial field."""
+    """How far T leaves the range of the values of the held walls and of the initial field.
+
+    Raises InputError where there is neither.
+    """
     held = graph.value[~graph.neumann]
     data = held if initial is None else np.concatenate([held, initial])
     if not data.size:
@@ -88,8 +91,8 @@ class SteadySummary:
 class SteadyState:
     """The steady field of a scheme on a mesh.
 
-    `residual` is ‖c V dT/dt‖₂ over ‖c V (|G||T| + |N S + b|)‖₂: what is left of the balances of the cells, relative to
-    what they add up. `seconds` is the time taken to assemble and solve.
+    `residual` is ‖c V dT/dt‖₂ over ‖c V (|G||T| + |N S + b|)‖₂: the residual of the cell balances relative to the size
+    of their terms. `seconds` is the time taken to assemble and solve.
     """
 
     scheme: str
@@ -110,7 +113,7 @@ class SteadyState:
         return overshoot(self.field, self.graph)
 
     def summary(self) -> SteadySummary:
-        """Its numbers; `mean` and `heat`, the conserved total Σ c V T, are weighted by volume."""
+        """The numbers of the steady state; `mean` and `heat`, the conserved total Σ c V T, are weighted by volume."""
         V, T = self.graph.V, self.field
         mean, heat = float((V * T).sum() / V.sum()), float((self.capacity * V * T).sum())
         return SteadySummary(
@@ -156,7 +159,7 @@ def steady(
     `solver` is sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients with multigrid (`amg`) where the
     system is symmetric, and otherwise `bicgstab` (or `gmres`) with multigrid for the equation's two-point flux.
     Raises InputError for a scheme that is not linear, and where nothing ties the field to a value (all walls
-    insulated); NumericalError where the system is not solved to 1e-12 of what the balances add up.
+    insulated); NumericalError where the relative residual of the solved system exceeds 1e-12.
     """
     mesh = as_mesh(mesh)
     scheme = find(scheme, equation, dimension=mesh.points.shape[1])
@@ -177,13 +180,13 @@ def steady(
     A = csr_array(diags_array(-weight) @ system.M)
     _refuse_singular(A, graph)
     right = weight * (system.N @ S + system.b)
-    T, residual = _solve(A, right, _inverse(A, scheme, graph, parameters, solver), scheme.name)
+    T, residual = _solve(A, right, _make_solver(A, scheme, graph, parameters, solver), scheme.name)
     seconds = time.perf_counter() - start
     return SteadyState(scheme.name, mesh, graph, T, residual, seconds, capacity, scheme.equation.words)
 
 
 def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
-    """Raise InputError where a connected part of the mesh exchanges with nothing that has a value."""
+    """Raise InputError where a connected part of the mesh has no wall or reaction that ties the field to a value."""
     total = np.abs(np.asarray(A.sum(axis=1)).ravel())
     tied = total > ROUNDED * np.asarray(abs(A).sum(axis=1)).ravel()
     count, part = connected_components(A, directed=False)
@@ -205,7 +208,7 @@ class _Direct:
         return np.asarray(self._factors.solve(r))
 
 
-def _inverse(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Settings, solver: str) -> AbstractSolver:
+def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Settings, solver: str) -> AbstractSolver:
     """The solver asked for, or the one that takes the least time."""
     symmetric = bool(abs(A - A.T).max() <= ROUNDED * abs(A).max())
     if solver == "auto":
@@ -222,16 +225,16 @@ def _inverse(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Setting
 
 
 def _solve(A: csr_array, right: np.ndarray, solver: AbstractSolver, name: str) -> tuple[CellField, float]:
-    """T and its residual, solved again for what is left as long as that helps."""
+    """T and its relative residual, by iterative refinement as long as that halves the residual."""
     T, size = np.zeros_like(right), abs(A)
     left_over, residual = right, np.inf
     for _ in range(1 + MOST_REFINEMENTS):
         tried = T + solver.solve(left_over, within=0.1 * TOLERANCE * float(np.linalg.norm(right)))
         rest = right - A @ tried
-        found = float(np.linalg.norm(rest)) / max(float(np.linalg.norm(size @ np.abs(tried) + np.abs(right))), _LEAST)
-        if not found < 0.5 * residual:
+        reached = float(np.linalg.norm(rest)) / max(float(np.linalg.norm(size @ np.abs(tried) + np.abs(right))), _LEAST)
+        if not reached < 0.5 * residual:
             break
-        T, left_over, residual = tried, rest, found
+        T, left_over, residual = tried, rest, reached
     if not residual <= TOLERANCE:
         raise NumericalError(f"scheme {name!r}: the steady state is not solved for: {residual:.1e} of it is left")
     return T, residual

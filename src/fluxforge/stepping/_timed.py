@@ -1,6 +1,6 @@
 """Steps whose sources, walls or parameters change in time: each stage sees them at its own time.
 
-The state of these steppers is the field with the number n of the step behind it, so that the time is t₀ + (n + c) Δt
+The state of these steppers is the field followed by the number n of the step, so that the time is t₀ + (n + c) Δt
 and not a sum of rounded steps.
 """
 
@@ -54,7 +54,7 @@ class TimedStepper(AbstractStepper):
     dtype: Literal["float32", "float64"] = eqx.field(static=True)
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
-        """The field with the number of the first step behind it."""
+        """The field followed by the number of the first step."""
         return jnp.concatenate([jnp.asarray(T, self.dtype), self.clock.first[None]])
 
     def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
@@ -76,12 +76,12 @@ class TimedStepper(AbstractStepper):
 
 
 class HostTimed(AbstractStepper):
-    """The state of a stepper on the host, with the number of the step behind the field."""
+    """A stepper on the host whose state is the field followed by the number of the step."""
 
     clock: Clock
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> Float[Array | np.ndarray, " entries"]:
-        """The field with the number of the first step behind it."""
+        """The field followed by the number of the first step."""
         return np.append(np.array(T, float), float(self.clock.first))
 
     def leave(self, T: Float[Array | np.ndarray, " entries"]) -> Float[Array | np.ndarray, " cells"]:
@@ -103,7 +103,7 @@ class Forcing(eqx.Module):
 
     @eqx.filter_jit
     def __call__(self, time: Float[Array, ""]) -> State:
-        """What sources and walls bring in a step that begins at a time."""
+        """The contribution of sources and walls to a step that begins at `time`."""
         graph, S, parameters = self.schedule.at(time)
         return evaluate_stages(self.scheme.stages, graph, jnp.zeros_like(graph.V), S, parameters=parameters)
 
@@ -133,7 +133,10 @@ class TimedImplicitStepper(HostTimed):
 
 
 class HostOperator:
-    """M and c(t) of a linear scheme at any time, assembled on the host; compared by identity: a static field."""
+    """M and c(t) of a linear scheme at any time, assembled on the host.
+
+    Compared by identity, so that it can be a static field.
+    """
 
     def __init__(self, scheme: Scheme, graph: DualGraph, parameters: Settings, schedule: Schedule) -> None:
         self.scheme, self.graph, self.parameters, self.schedule = scheme, graph, parameters, schedule
@@ -146,7 +149,7 @@ class HostOperator:
         return self._last[1]
 
     def _assemble(self, time: float) -> tuple[Operator, np.ndarray]:
-        S, *shown = (np.asarray(each, float) for each in _shown_at(self.schedule, jnp.asarray(time)))
+        S, *shown = (np.asarray(each, float) for each in _evaluate_source_and_nodes(self.schedule, jnp.asarray(time)))
         follow, constant = (each[self.graph.cells :] for each in shown)
         # Back from what ghosts add to the values that a graph holds: g, q, or the value outside.
         held = np.where(follow < 1.0, constant / np.where(follow < 1.0, 1.0 - follow, 1.0), 0.0)
@@ -156,7 +159,9 @@ class HostOperator:
         if self.schedule.clock is not None:
             settings[self.schedule.clock] = time
         if np.isnan(follow).any():
-            resolve(self.scheme.equation, self.graph, settings)  # Names the parameter, if it is one.
+            resolve(
+                self.scheme.equation, self.graph, settings
+            )  # Raises an error that names the parameter, if a parameter is the cause.
             tag = self.graph.tags[int(self.graph.tag[np.isnan(follow)][0])]
             raise InputError(
                 f"h of the boundary condition of {tag!r} is below 0 at time {time:g}; it should be 0 or more"
@@ -166,7 +171,7 @@ class HostOperator:
 
 
 @eqx.filter_jit
-def _shown_at(
+def _evaluate_source_and_nodes(
     schedule: Schedule, time: Float[Array, ""]
 ) -> tuple[State, Float[Array, " nodes"], Float[Array, " nodes"]]:
     """The source, and the scale and constant of what nodes show of a state."""

@@ -75,7 +75,7 @@ class TrainedNetwork(AbstractMethod):
     `network(mesh, T, dt=1e-4)` is one step, and `ff.simulate(network, mesh, …)` runs it. Its stability limit is not
     known, so that no step is refused. Where all parameters are diffusivities, as in the heat equation, meshes are
     scaled to cells of unit volume, on which networks are trained. Any other equation has a length of its own (√(D/r)
-    for a rate r): then the mesh is taken as it is, and cells far from unit volume are beyond what was trained.
+    for a rate r): then the mesh is taken as it is, and cells far from unit volume lie outside the trained range.
 
     A network in the form of a flux sees numbers without units only: it takes meshes as they are and parameters of any
     value, also such that vary. `fourier` is the range of Δt it was trained with, in reference steps, if that is known.
@@ -161,7 +161,7 @@ class TrainedNetwork(AbstractMethod):
         return all(unit is not None and unit.length + 2 * unit.time == 0 for unit in units)
 
     def check_settings(self, parameters: Settings) -> Settings:
-        """The parameters it was trained with; raises InputError if others are wanted, which its weights do not know.
+        """The parameters it was trained with; raises InputError for other values, which its weights do not contain.
 
         A network in the form of a flux takes any.
         """

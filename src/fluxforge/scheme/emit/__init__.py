@@ -33,7 +33,7 @@ TARGETS = tuple(_EMITTERS)
 
 
 def emit(scheme: Scheme, target: str) -> str:
-    """The scheme as text in one of `TARGETS`; the text depends on nothing of ours, and is the same every time."""
+    """The scheme as text in one of `TARGETS`: deterministic, and code that does not import fluxforge."""
     check_scheme(scheme)
     if not isinstance(target, str) or target not in _EMITTERS:
         raise InputError(f"no target {target!r:.60} to export to; known: {', '.join(TARGETS)}")

@@ -13,9 +13,9 @@ from fluxforge.scheme.emit._plan import (
     Arguments,
     all_expressions,
     c_comment,
-    called_helpers,
     check_solvable,
     diagonal_stages,
+    find_called_helpers,
     message_reductions,
     messages_by_hop,
     symbol_names,
@@ -37,7 +37,7 @@ SLOTS = "{}_of"
 
 
 class CNames:
-    """Names in the file of a scheme whose functions all open with `prefix`."""
+    """Names in the file of a scheme, whose functions all begin with `prefix`."""
 
     def __init__(self, prefix: str, scheme: Scheme) -> None:
         self._constants = constants(scheme.equation)
@@ -96,11 +96,11 @@ class CStage:
 
     def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
         lines = ["const size_t e = P*mesh->slots + k;", "if (!mesh->used[e]) continue;"]
-        found = symbol_names(messages.values())
+        names = symbol_names(messages.values())
         for end, table in (("N", "node"), ("B", "behind"), ("F", "ahead")):
-            if any(name.endswith(f"_{end}") for name in found):
+            if any(name.endswith(f"_{end}") for name in names):
                 lines.append(f"const size_t {end} = (size_t)mesh->{table}[e];")
-        for name in sorted(found - self._constants):
+        for name in sorted(names - self._constants):
             lines.append(f"const double {name} = {self._on_edge(name)};")
         return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._add_messages(messages))
 
@@ -113,11 +113,11 @@ class CStage:
         return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
     def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = symbol_names(messages.values()) - self._constants
+        names = symbol_names(messages.values()) - self._constants
         lines = ["const size_t second = N*mesh->slots + l;", "if (!mesh->used[second]) continue;"]
-        if any(name.endswith("_Q") for name in found):
+        if any(name.endswith("_Q") for name in names):
             lines.append("const size_t Q = (size_t)mesh->node[second];")
-        for name in sorted(found):
+        for name in sorted(names):
             field, _, end = name.rpartition("_")
             lines.append(
                 f"const double {name} = {self._at_node(field, end) if end == 'Q' else self._names.on_path(name)};"
@@ -131,14 +131,14 @@ class CStage:
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
     def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        found = sorted(symbol_names(messages.values()) - self._constants)
-        means = [name for name in found if name.rpartition("_")[2] in ("N", "PN", "NQ")]
+        names = sorted(symbol_names(messages.values()) - self._constants)
+        means = [name for name in names if name.rpartition("_")[2] in ("N", "PN", "NQ")]
         lines = [f"if (!{self._prefix}_in_ring(mesh, P, path)) continue;"]
-        if means or any(name.endswith("_Q") for name in found):
+        if means or any(name.endswith("_Q") for name in names):
             lines.append(f"const size_t Q = {self._prefix}_end(mesh, P, path);")
         lines += self._means(means) if means else []
-        lines += _apart(found)
-        for name in found:
+        lines += _write_path_vector(names)
+        for name in names:
             field, _, end = name.rpartition("_")
             if end in ("P", "Q"):
                 lines.append(f"const double {name} = {self._names.at_cell(field, end)};")
@@ -186,9 +186,9 @@ class CStage:
         return f"{self._prefix}_{self._rules[field]}(mesh, {self._names.spell_name(field)}, {end})"
 
 
-def _apart(found: list[str]) -> list[str]:
-    """The vector from P to Q, along the path."""
-    parts = [part for part in _APART if part in found or "delta_PQ" in found]
+def _write_path_vector(names: list[str]) -> list[str]:
+    """The lines that compute the vector from P to Q along the path, and its length, as far as `names` need them."""
+    parts = [part for part in _APART if part in names or "delta_PQ" in names]
     if not parts:
         return []
     lines = [
@@ -197,7 +197,7 @@ def _apart(found: list[str]) -> list[str]:
         *(f"const double {part} = {_along_path(f'd_{part[-1]}')};" for part in parts),
     ]
     distance = "const double delta_PQ = hypot(hypot(d_PQ_x, d_PQ_y), d_PQ_z);"
-    return [*lines, distance] if "delta_PQ" in found else lines
+    return [*lines, distance] if "delta_PQ" in names else lines
 
 
 def _along_path(table: str) -> str:
@@ -223,9 +223,9 @@ def emit_c(scheme: Scheme) -> str:
     """C99 source with `int NAME_step(const fluxforge_mesh *, double dt, …, const double *T, …)`."""
     check_solvable(scheme)
     prefix = to_identifier(scheme.name)
-    functions = _implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
+    functions = _write_implicit(scheme, prefix) if scheme.implicit else [_function(scheme, f"int {prefix}_step")]
     code = "\n".join(functions)
-    helpers = [_fill_names(HELPERS[name], scheme) for name in called_helpers(code, HELPERS, NEEDS, f"{prefix}_")]
+    helpers = [_fill_names(HELPERS[name], scheme) for name in find_called_helpers(code, HELPERS, NEEDS, f"{prefix}_")]
     return "\n".join([_comment(scheme), INCLUDES, MESH, *helpers, *functions])
 
 
@@ -233,7 +233,7 @@ def _function(scheme: Scheme, opening: str) -> str:
     return c_function(scheme, scheme.stages, prefix=to_identifier(scheme.name), opening=opening, fields=_FIELDS)
 
 
-def _implicit(scheme: Scheme, prefix: str) -> list[str]:
+def _write_implicit(scheme: Scheme, prefix: str) -> list[str]:
     diagonal = c_function(
         scheme,
         diagonal_stages(scheme),
@@ -287,9 +287,9 @@ def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, openin
 
 def c_arguments(scheme: Scheme, prefix: str) -> dict[str, str]:
     """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
-    found, spell_name = Arguments.of(scheme), CNames(prefix, scheme).spell_name
-    numbers = [spell_name(name) for name in found.constants]
-    arrays = [*map(spell_name, found.cells), *map(SLOTS.format, found.slots)]
+    parameters, spell_name = Arguments.of(scheme), CNames(prefix, scheme).spell_name
+    numbers = [spell_name(name) for name in parameters.constants]
+    arrays = [*map(spell_name, parameters.cells), *map(SLOTS.format, parameters.slots)]
     typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
     return {"arguments": ", ".join([*numbers, *arrays]), "typed": ", ".join(typed)}
 

@@ -42,7 +42,7 @@ class _Quotient(NamedTuple):
 def _quotient(expr: sp.Expr, is_below: Callable[[sp.Expr], bool]) -> _Quotient:
     """A product, a power or anything else as one quotient."""
     others = [factor for factor in sp.Mul.make_args(expr) if not factor.is_Number]
-    top, bottom = _over(abs(coefficient(expr)))
+    top, bottom = _split_number(abs(coefficient(expr)))
     under = [sp.Pow(factor.base, -factor.exp) for factor in others if is_below(factor)]
     over = [factor for factor in others if not is_below(factor)]
     return _Quotient(
@@ -54,7 +54,7 @@ def _quotient(expr: sp.Expr, is_below: Callable[[sp.Expr], bool]) -> _Quotient:
     )
 
 
-def _over(size: sp.Number) -> tuple[int | float, int]:
+def _split_number(size: sp.Number) -> tuple[int | float, int]:
     if isinstance(size, sp.Rational) and max(size.p, size.q) < EXACT_BELOW:
         return int(size.p), int(size.q)
     value = float(size)
@@ -132,9 +132,9 @@ class _Infix(AbstractPrinter):
         return self.product(expr)
 
     def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
-        return [self._signed(term) for term in _order_terms(expr)]
+        return [self._split_sign(term) for term in _order_terms(expr)]
 
-    def _signed(self, term: sp.Expr) -> tuple[bool, str]:
+    def _split_sign(self, term: sp.Expr) -> tuple[bool, str]:
         if (constant := self.constant(term)) is not None:
             return constant[1] == SUM, constant[0].removeprefix("-")
         return is_negative(term), self.print_unsigned(term)[0]
@@ -184,7 +184,7 @@ def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:
     return f"pow({base[0]}, {text.removeprefix('(').removesuffix(')')})", ATOM
 
 
-def _called_compare(left: str, operator: str, right: str) -> str:
+def _call_compare(left: str, operator: str, right: str) -> str:
     small, large = (left, right) if operator[0] == "<" else (right, left)
     return f"{'_at_most' if operator.endswith('=') else '_below'}({small}, {large})"
 
@@ -197,7 +197,7 @@ def array_dialect(module: str) -> Dialect:
         f"{module}.sqrt",
         repr,
         _star_power,
-        compare=_called_compare,
+        compare=_call_compare,
         select=lambda number, _, a, b: f"_select({number}, {a}, {b})",
     )
 
@@ -243,7 +243,7 @@ _RELATIONS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge"}
 
 
 class Letter(NamedTuple):
-    """How a symbol is set: its text, whether it has a superscript already, whether it belongs in a coefficient."""
+    """A symbol as typeset: its text, whether it has a superscript already, whether it belongs in a coefficient."""
 
     text: str
     raised: bool = False

@@ -57,7 +57,7 @@ def _comments(scheme: Scheme) -> Iterator[str]:
 
 
 def _invariants(scheme: Scheme) -> Iterator[str]:
-    """What the letters of products with n and of tangential parts stand for, of those the scheme contains."""
+    """The meanings of the letters of products with n and of tangential parts that the scheme contains."""
     present = {name.removesuffix("_PN").removesuffix("_NQ") for name in symbol_names(all_expressions(scheme.stages))}
     vectors = ["d", *(p.name for p in scheme.equation.parameters if p.rank is Rank.VECTOR)]
     meanings = {f"{v}_n": f"{v}.n" for v in vectors} | {f"{v}_t": f"|{v} - ({v}.n) n|" for v in vectors}
@@ -79,7 +79,7 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
         over = _SUMS[message.hop].replace("sum", str(message.reduction))
         yield f"{left} &= {over} {_break_lines(latex, message.expression, inside=True)}"
     for name, output in stage.outputs.items():
-        latex = Latex(lambda found: _node_letter(found, scheme))
+        latex = Latex(lambda symbol_name: _node_letter(symbol_name, scheme))
         left = "F_P(T)" if implicit and name == NEXT else _field_letter(name, "P", implicit=implicit).text
         yield f"{left} &= {_break_lines(latex, output.expression, inside=False)}"
 
@@ -87,7 +87,7 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
 def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
     whole = latex.write(expression) if not inside else latex.text(expression, PRODUCT)
-    outside, total = _around(expression)
+    outside, total = _split_at_sum(expression)
     if _width(whole) <= _WIDEST or not total.is_Add:
         return whole
     first, *rest = latex.terms(total)
@@ -103,7 +103,7 @@ def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     return (latex.write(outside) if outside != 1 else "") + rf"\biggl[{text}\biggr]"
 
 
-def _around(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+def _split_at_sum(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """A product as the factors outside its largest sum and that sum; without one, the whole inside."""
     sums = sorted((f for f in sp.Mul.make_args(expression) if f.is_Add), key=lambda f: len(str(f)))
     if not sums:
@@ -135,8 +135,8 @@ def _message_letters(hop: Hop, scheme: Scheme) -> Callable[[str], Letter]:
             head, *tail = (name if name in arguments.slots else field).split("_")
             leg = "PN" if name in arguments.slots else end
             return Letter(f"{_head(head)}_{{{','.join([leg, *tail])}}}", coefficient=True)
-        found = _field_letter(field, end, implicit=scheme.implicit)
-        return _mean(found) if hop is Hop.RING and end == "N" else found
+        symbol = _field_letter(field, end, implicit=scheme.implicit)
+        return _mean(symbol) if hop is Hop.RING and end == "N" else symbol
 
     return letter
 
@@ -145,8 +145,8 @@ def _geometry(name: str, hop: Hop) -> Letter:
     """A_{PN}, δ_{NQ}, n_{PN,x}, d_{PQ,y}; averaged over paths in a ring."""
     leg = next((leg for leg in ("PN", "NQ", "PQ") if leg in name), "PN")
     base, _, component = name.replace(f"_{leg}", "").partition("_")
-    found = Letter(f"{_LETTERS.get(base, base)}_{{{leg}{f',{component}' if component else ''}}}", coefficient=True)
-    return _mean(found) if hop is Hop.RING and leg != "PQ" else found
+    letter = Letter(f"{_LETTERS.get(base, base)}_{{{leg}{f',{component}' if component else ''}}}", coefficient=True)
+    return _mean(letter) if hop is Hop.RING and leg != "PQ" else letter
 
 
 def _mean(letter: Letter) -> Letter:

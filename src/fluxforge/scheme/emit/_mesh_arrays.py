@@ -64,7 +64,7 @@ def check_lines(scheme: Scheme, graph: DualGraph) -> None:
 
 
 def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
-    """What the main function of emitted Python code reads: the mesh, its centroids, and an example of all arguments.
+    """Arrays for the main function of emitted Python code: the mesh, its centroids, and an example of all arguments.
 
     T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
     values, or those of `Equation.example` where there are none.
@@ -138,17 +138,17 @@ def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
         "ghost_neumann": graph.neumann,
         "ghost_value": graph.value,
         "ghost_delta": graph.delta[boundary],
-        **_lines(graph),
+        **_line_tables(graph),
     }
 
 
-def _lines(graph: DualGraph) -> dict[str, np.ndarray]:
+def _line_tables(graph: DualGraph) -> dict[str, np.ndarray]:
     """The tables of lines of cells, where the mesh has them."""
     try:
-        found = lines(graph)
+        lines_of_cells = lines(graph)
     except MeshError:
         return {}
-    return {"behind": found.behind, "ahead": found.ahead}
+    return {"behind": lines_of_cells.behind, "ahead": lines_of_cells.ahead}
 
 
 def _array(name: str, values: np.ndarray) -> Iterator[str]:

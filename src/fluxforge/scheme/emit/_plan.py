@@ -43,7 +43,7 @@ class Arguments:
 
     @staticmethod
     def of(scheme: Scheme) -> "Arguments":
-        """Those of the scheme's equation; tangential lengths and components only where the scheme contains them."""
+        """The parameters of the scheme's equation; tangential parts only where the scheme contains them."""
         equation = scheme.equation
         *numbers, step = constants(equation)
         present = symbol_names(all_expressions(scheme.stages))
@@ -52,17 +52,17 @@ class Arguments:
             name
             for p in equation.parameters
             if not p.in_cells and p.name not in numbers
-            for name in (*p.edge_names(), *(own for own in _tangential_symbols(p) if present & _on_legs(own)))
+            for name in (*p.edge_names(), *(own for own in _tangential_symbols(p) if present & _leg_names(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, in the order in which they are passed."""
+        """The names of all parameters, in the order in which they are passed."""
         return (*self.constants, *self.cells, *self.slots)
 
     def words(self, slot: str = "{}") -> str:
-        """What the arrays among them are, in a sentence; nothing where there are none. `slot` spells those of slots."""
+        """A sentence that describes the arrays, empty without arrays; `slot` is the format of names over slots."""
         slots = ", ".join(map(slot.format, self.slots))
         parts = [f"{', '.join(self.cells)}: a number per cell"] if self.cells else []
         parts += [f"{slots}: a number per slot, as A, with n away from the cell"] if slots else []
@@ -90,9 +90,9 @@ def all_expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
         yield from (output.expression for output in stage.outputs.values())
 
 
-def symbol_names(found: Iterable[sp.Expr]) -> set[str]:
+def symbol_names(expressions: Iterable[sp.Expr]) -> set[str]:
     """The names of all symbols in some expressions."""
-    return {s.name for expression in found for s in expression.free_symbols}
+    return {s.name for expression in expressions for s in expression.free_symbols}
 
 
 def _tangential_symbols(p: Parameter) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def _tangential_symbols(p: Parameter) -> tuple[str, ...]:
     return (*p.tangential_names, *p.conormal_names)
 
 
-def _on_legs(name: str) -> set[str]:
+def _leg_names(name: str) -> set[str]:
     """The names of an edge's symbol in messages over edges and paths."""
     return {name, f"{name}_PN", f"{name}_NQ"}
 
@@ -108,7 +108,7 @@ def _on_legs(name: str) -> set[str]:
 def unread_geometry(scheme: Scheme) -> list[str]:
     """The geometry of a face that a step does not need."""
     present = symbol_names(all_expressions(scheme.stages))
-    read = {name for name in EDGE_GEOMETRY if present & _on_legs(name)}
+    read = {name for name in EDGE_GEOMETRY if present & _leg_names(name)}
     if present & {"d_PQ_x", "d_PQ_y", "d_PQ_z", "delta_PQ"}:
         read |= {"d_x", "d_y"}
     if scheme.implicit:
@@ -156,7 +156,7 @@ def _find_obstacle(scheme: Scheme) -> str | None:
         return "reaches beyond the nearest neighbours, so its system is not known to be symmetric"
     if _has_constants(last):
         return "has a term without T and S, which belongs in S"
-    return _unsymmetric(last, scheme) or _indefinite(scheme)
+    return _explain_asymmetry(last, scheme) or _explain_singularity(scheme)
 
 
 def _has_constants(stage: LinearStage) -> bool:
@@ -164,7 +164,7 @@ def _has_constants(stage: LinearStage) -> bool:
     return any(sp.simplify(each.constant) != 0 for each in affine)
 
 
-def _indefinite(scheme: Scheme) -> str | None:
+def _explain_singularity(scheme: Scheme) -> str | None:
     """Why the system may be singular, or None; on one cell it is V times the denominator of R, which may not vanish."""
     if may_grow(scheme.equation):
         return "its reaction lets fields grow: a mode that grows at 1/(theta*dt) makes its system singular"
@@ -178,7 +178,7 @@ def _indefinite(scheme: Scheme) -> str | None:
     return None
 
 
-def _unsymmetric(stage: LinearStage, scheme: Scheme) -> str | None:
+def _explain_asymmetry(stage: LinearStage, scheme: Scheme) -> str | None:
     """Why the system is not symmetric, or None: V ∂F/∂T_N must be the same from both sides of a face."""
     inner = stage.outputs[NEXT].coefficients
     weight = sp.Integer(0)
@@ -197,10 +197,10 @@ def _unsymmetric(stage: LinearStage, scheme: Scheme) -> str | None:
 
 def _other_side(weight: sp.Expr, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
     swap = {symbol(name): -symbol(name) for name in turned_names(equation)}
-    for found in weight.free_symbols:
-        name, _, end = found.name.rpartition("_")
+    for s in weight.free_symbols:
+        name, _, end = s.name.rpartition("_")
         if end in ("P", "N") and name:
-            swap[found] = symbol(f"{name}_{'N' if end == 'P' else 'P'}")
+            swap[s] = symbol(f"{name}_{'N' if end == 'P' else 'P'}")
     return swap
 
 
@@ -249,7 +249,7 @@ def c_comment(text: str) -> str:
     return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
 
 
-def called_helpers(
+def find_called_helpers(
     code: str, helpers: Iterable[str], needs: Mapping[str, tuple[str, ...]], prefix: str = ""
 ) -> list[str]:
     """The helper functions that code calls, and those which these need, in the order of `helpers`."""

@@ -11,9 +11,9 @@ from fluxforge.scheme.emit._dialects import PLAIN, array_dialect, write_infix
 from fluxforge.scheme.emit._plan import (
     Arguments,
     all_expressions,
-    called_helpers,
     check_solvable,
     diagonal_stages,
+    find_called_helpers,
     message_reductions,
     messages_by_hop,
     symbol_names,
@@ -60,7 +60,7 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
         doc = "T one time step later."
         functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
     words = {"np": flavour.np, "Array": flavour.array}
-    called = called_helpers("\n".join(functions), HELPERS, NEEDS)
+    called = find_called_helpers("\n".join(functions), HELPERS, NEEDS)
     helpers = [Template(HELPERS[name]).substitute(words) for name in called]
     mesh = Template(MESH).substitute(words)
     return "\n\n".join([f"{_docstring(scheme, flavour)}\n{flavour.imports}\n", mesh, *helpers, *functions])
@@ -127,9 +127,9 @@ class _Function:
     def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
-        for found in sorted(symbol_names([expression]) - self._constants):
-            if found not in self._arguments.slots:
-                self._hold(found, self._gather_symbol(found, hop))
+        for each in sorted(symbol_names([expression]) - self._constants):
+            if each not in self._arguments.slots:
+                self._hold(each, self._gather_symbol(each, hop))
         text = write_infix(expression, self._dialect, _spell_name)
         line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
