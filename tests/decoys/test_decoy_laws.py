@@ -59,7 +59,7 @@ def test_noise_does_not_hide_a_wrong_law(law: str | None) -> None:
 def test_a_law_gets_one_of_the_verdicts_it_may_get(decoy: Decoy, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(controls, "SIZES", {"quick": controls.QUICK})
     result = controls.run(controls.Config(decoys=(decoy.name,)), tmp_path)
-    assert result["counts"] == {controls.OK: 1, controls.FOOLED: 0, controls.MISSED: 0}, result["rows"]
+    assert result.counts == {controls.OK: 1, controls.FOOLED: 0, controls.MISSED: 0}, result.rows
 
 
 def stages(message: str, output: str = "T + dt*S + dt*z/V") -> tuple[Stage, ...]:

@@ -114,13 +114,18 @@ def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **
 
 
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
-    """A scheme by name or file, or the network of a run by the run's folder."""
+    """A scheme by name or file; of a run, by its folder, the network, or the scheme where the network is no step."""
     if not (Path(name) / "run.json").is_file():
         return find(name, equation)
     # Imported here, with all that trains: few simulations need it.
     from fluxforge.pipeline._run import load_run
 
-    return load_run(name).network
+    run = load_run(name)
+    if run.has_step:
+        return run.network
+    if run.scheme is None:
+        raise InputError(f"{name}: the run has no formula to simulate with")
+    return run.scheme
 
 
 def _raise_if_unstable(done: Simulation) -> None:

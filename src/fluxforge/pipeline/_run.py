@@ -18,7 +18,15 @@ from fluxforge.data._model import model_of
 from fluxforge.data._source import source
 from fluxforge.errors import InputError
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.pipeline._outcome import Result, name_outputs, read_result
+from fluxforge.pipeline._outcome import (
+    CARRY,
+    DISCOVERY,
+    GENERALISATION,
+    Result,
+    name_outputs,
+    read_result,
+    run_kind,
+)
 from fluxforge.report._page import typeset
 from fluxforge.run._durable import Metrics
 from fluxforge.run._folder import RunFolder
@@ -186,17 +194,22 @@ class Run:
         """The network whose formula was searched; raises InputError for a recipe with arms, which has several."""
         if isinstance(self.result, Generalisation):
             raise InputError(f"{self.folder}: the run has networks of several arms: take one of run.networks")
-        if isinstance(self.result, LimiterResult):
-            raise InputError(f"{self.folder}: a limiter's network is no step of meshes: take run.scheme")
         return self.networks[self.recipe.name][self.result.member or 0]
+
+    @property
+    def has_step(self) -> bool:
+        """Whether the networks are steps on meshes; those of experiments, limiters and skewed meshes give a flux."""
+        return run_kind(self.recipe) in (DISCOVERY, CARRY, GENERALISATION)
 
     @cached_property
     def networks(self) -> dict[str, tuple[TrainedNetwork, ...]]:
         """All trained networks, those of the seeds by arm; a recipe without arms has one, named like the recipe.
 
         They are read from the last checkpoint. The second phase of a recipe with `training.polish` is not in it, and
-        is computed again. Raises InputError if there is no checkpoint.
+        is computed again. Raises InputError if there is no checkpoint, and of runs whose networks are no steps.
         """
+        if not self.has_step:
+            raise InputError(f"{self.folder}: the network gives a flux, and no step on meshes: take run.scheme")
         trained = self._read_trained()
         model = model_of(self.recipe)
         values = dict(model.values)
