@@ -189,7 +189,7 @@ def test_a_sum_of_different_units_is_named(text, where):
     clash = verdict(text)
     assert isinstance(clash, Clash)
     assert clash.where == where
-    assert len(set(clash.found)) > 1
+    assert len(set(clash.units)) > 1
     assert where in str(clash)
 
 
