@@ -100,6 +100,7 @@ def test_a_formula_that_is_nearly_clipped_is_not_within_the_bounds_by_its_form(t
     assert not is_clipped(parse(text, ("r", "q", "c")))
 
 
+@pytest.mark.slow
 def test_a_formula_that_is_clipped_to_a_tenth_instead_of_zero_is_refused() -> None:
     assert limiter_region(phi("max(0.1, min(min(2*r/c, 2/(1 - c)), 1))")).holds is False
 
