@@ -137,7 +137,7 @@ def perturb_weights(by: tuple[float, ...], size: float) -> LinearWeights:
 
 
 @given(by=perturbations, size=st.sampled_from([1e-6, 1e-2, 0.5]), reading=st.sampled_from(["corners", "signed"]))
-@few(30)
+@few(12)
 def test_no_linear_network_breaks_the_bound_once_the_bias_of_messages_is_small_and_cells_are_large(
     by, size, reading, problems, readings
 ):
@@ -151,7 +151,7 @@ def test_no_linear_network_breaks_the_bound_once_the_bias_of_messages_is_small_a
 
 
 @given(by=perturbations, size=st.sampled_from([1e-4, 1.0, 10.0]), seed=seeds)
-@few(25)
+@few(10)
 def test_the_corrected_bound_needs_nothing_of_biases_volumes_or_the_fourier_condition(by, size, seed, readings):
     rng = np.random.default_rng(seed)
     network = linear_network(perturb_weights(by, size))
@@ -164,7 +164,7 @@ def test_the_corrected_bound_needs_nothing_of_biases_volumes_or_the_fourier_cond
 
 
 @given(p=small, rest=small)
-@few(30)
+@few(12)
 def test_a_pair_at_zero_with_faces_at_zero_bounds_both_biases(p, rest, readings):
     weights = LinearWeights(message_bias=p * 3.0**0.5 / DT, bias=rest - p)
     # The corner cases, their negatives, and the pair: no random samples.
@@ -183,7 +183,7 @@ def perturb(network: Network, seed: int, size: float) -> Network:
 
 
 @given(seed=seeds, size=st.sampled_from([1e-6, 1e-3, 1e-2]), reading=st.sampled_from(["negated", "signed"]))
-@few(30)
+@few(12)
 def test_no_network_of_the_lemmas_structure_breaks_the_deep_bound(seed, size, reading, problems, readings):
     network = perturb(EXACT, seed, size)
     result = bounds.check_deep_bound(network, readings[reading], problems)

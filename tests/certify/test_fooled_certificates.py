@@ -1,5 +1,6 @@
 """Wrong schemes that certificates once accepted, most of them "as claimed": each gets the right lines and verdict."""
 
+from collections.abc import Iterator
 from functools import cache
 
 import jax.numpy as jnp
@@ -7,20 +8,33 @@ import numpy as np
 import pytest
 from fooling_schemes import DECOYS, FLUX, one_stage
 
-from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, verify, verify_step
+from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, _verify, verify, verify_step
 from fluxforge.certify._families import Levels
 from fluxforge.certify._studies import SpaceStudy
 from fluxforge.certify.effective import lattice_equation
+from fluxforge.certify.modified import lattice_equations
 from fluxforge.certify.order import study_family
 from fluxforge.mesh import jittered
 from fluxforge.scheme import Claims, SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import general_stepper
+from fluxforge.stepping import step_matrix
+
+# Two that are caught by the lines that catch others, too.
+SLOW = ("alpha forgotten", "anisotropic")
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in DECOYS]
 
 
 @cache
 def certify_decoy(name: str) -> Certificate:
     return verify(DECOYS[name], quick=True, families=("squares",))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_modified_equations() -> Iterator[None]:
+    """Of heat they are reported and decide nothing; with decimals and directions they take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_verify, "lattice_equations", lambda *_: {})
+        yield
 
 
 def line(certificate: Certificate, start: str) -> Line:
@@ -73,28 +87,29 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", DECOYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_decoy_is_contradicted_by_the_right_claims(name: str) -> None:
     certificate = certify_decoy(name)
     assert certificate.verdict == "contradicted"
     assert {check.property for check in certificate.contradicted} == EXPECTED[name][0]
 
 
-@pytest.mark.parametrize("name", DECOYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_decoy_gets_the_lines_it_deserves(name: str) -> None:
     for start, verdict in EXPECTED[name][1].items():
         first = line(certify_decoy(name), start)
         assert str(first.verdict) == verdict, first
 
 
-def test_the_original_gets_none_of_these_lines() -> None:
+def test_the_original_gets_none_of_these_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_verify, "lattice_equations", lattice_equations)
     certificate = verify(one_stage(FLUX), quick=True, families=("squares",))
     assert certificate.verdict == "as claimed"
     assert certificate.units.holds
     assert certificate.units.algebra == ("lengths", "times", "temperatures")
 
 
-@pytest.mark.parametrize("name", DECOYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_claim_has_a_line(name: str) -> None:
     claims = DECOYS[name].claims
     wanted = {"conservative", "generator", "time_order", "stable_to"} | {
@@ -122,7 +137,7 @@ def test_a_stability_interval_without_one_operator_is_not_established() -> None:
         .stage({"y": "alpha*A*(half_N - half_P)"}, {"T_new": "T + dt/V*y"})
         .build("odd", claims=Claims(stable_to=2.0))
     )
-    certificate = verify(odd, quick=True, families=())
+    certificate = verify(odd, mesh=jittered(4, 0.2, 1))
     assert certificate.verdict == "not established"
     assert "not a function of one operator" in line(certificate, "claim: stable_to").evidence
     assert line(certificate, "no bound: ").verdict is Verdict.MEASURED
@@ -152,10 +167,8 @@ def test_linear_means_additive_too() -> None:
     """The median is homogeneous for every factor, negative ones among them, and not additive."""
 
     def make(graph, dt):
-        plain = general_stepper(
-            BUILT_IN["euler"], graph, dt=dt, parameters={"alpha": 1.0}, source=np.zeros(graph.cells), dtype="float64"
-        ).advance
-        return lambda T: plain(T) + 0.01 * (jnp.median(T) - T)
+        M = jnp.asarray(step_matrix(BUILT_IN["euler"], graph, dt).toarray())
+        return lambda T: M @ T + 0.01 * (jnp.median(T) - T)
 
     linearity = verify_step(make, mesh=jittered(4, 0.2, 1)).linearity
     assert linearity.homogeneity < 1e-10

@@ -139,7 +139,7 @@ def test_a_reaction_at_the_wrong_stage_costs_an_order(reaction: str, order: int)
 @pytest.mark.parametrize(
     ("mean", "conserves", "consistent"),
     [
-        ("2*k_P*k_N/(k_P + k_N)", True, True),
+        pytest.param("2*k_P*k_N/(k_P + k_N)", True, True, marks=pytest.mark.slow),
         ("(k_P + k_N)/2", True, True),
         ("k_P", False, False),
         ("k_N", False, False),

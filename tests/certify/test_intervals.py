@@ -59,7 +59,7 @@ def _between(box: list[float], share: float) -> float:
     return min(max(box[0] + share * (box[1] - box[0]), box[0]), box[1])
 
 
-@few(300)
+@few(120)
 @given(formulas, ends, ends, inside, inside, inside)
 def test_values_and_difference_quotients_lie_inside(
     formula: sp.Expr, bx: list[float], by: list[float], s: float, t: float, other: float
@@ -79,7 +79,7 @@ def test_values_and_difference_quotients_lie_inside(
             assert mpmath.mpf(float(slope.low[0])) - slack <= quotient <= mpmath.mpf(float(slope.high[0])) + slack
 
 
-@few(200)
+@few(80)
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
 def test_sums_and_products_are_rounded_outward_and_only_where_they_are_inexact(a: float, b: float) -> None:
     one, two = iv.point(a), iv.point(b)

@@ -28,7 +28,7 @@ def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> N
     [
         ("r", "φ = 0 for r ≤ 0", None),  # Beam and Warming
         ("1", "φ = 0 for r ≤ 0", None),  # Lax and Wendroff
-        ("max(0, min(2*r, 3))", "φ ≤ 2/(1 − c)", None),
+        pytest.param("max(0, min(2*r, 3))", "φ ≤ 2/(1 − c)", None, marks=pytest.mark.slow),
         ("max(0, min(3*r, 1))", "φ ≤ 2r/c", None),
         ("-max(0, min(r, 1))", "φ ≥ 0", None),
         # Minmod, and a bump 0.002 wide at r = 0.3137, four times as high as the bound there.
@@ -36,7 +36,7 @@ def test_limiters_of_the_textbook_are_inside_and_of_second_order(name: str) -> N
         (f"{MINMOD} + 2*max(0, 1 - abs(r - 37.31)*1000)", "φ ≤ 2/(1 − c)", 37.31),
         (f"{MINMOD} + max(0, 1 - abs(r + 0.7771)*1000)", "φ = 0 for r ≤ 0", -0.7771),
         # Beyond a bound by a fifth of a percent of it.
-        ("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", "φ ≤ 2r/c", None),
+        pytest.param("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", "φ ≤ 2r/c", None, marks=pytest.mark.slow),
         (f"{MINMOD} + 0.002*max(0, 1 - abs(r + 0.5))", "φ = 0 for r ≤ 0", None),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_limiter_is_of_first_order_where_it_is_not_one_at_one() -> None:
         ("1.0001 + (1 + c)*(r - 1)/3", "φ(1) = 1.0001"),
         # 1 at r = 1 and 0.9 beside it, for all Courant numbers and for some.
         ("where((0.99999 < r)*(r < 1.00001), 1, 0.9*r)", "jumps"),
-        ("where((1 - 0.1*abs(c - 0.6) < r)*(r < 1.5), 1, 0.9*r)", "jumps"),
+        pytest.param("where((1 - 0.1*abs(c - 0.6) < r)*(r < 1.5), 1, 0.9*r)", "jumps", marks=pytest.mark.slow),
         ("where((0.5 < q)*(q < 1.0005), 1, 0.9*r)", "jumps"),
     ],
 )
@@ -100,6 +100,7 @@ def test_a_formula_that_is_nearly_clipped_is_not_within_the_bounds_by_its_form(t
     assert not is_clipped(parse(text, ("r", "q", "c")))
 
 
+@pytest.mark.slow
 def test_a_formula_that_is_clipped_to_a_tenth_instead_of_zero_is_refused() -> None:
     assert limiter_region(phi("max(0.1, min(min(2*r/c, 2/(1 - c)), 1))")).holds is False
 

@@ -40,7 +40,7 @@ def test_euler_does_not_converge_on_skewed_triangles(family):
     assert study.l2.errors[-1] > 0.04
 
 
-@pytest.mark.parametrize("family", ["right", "jittered", "irregular"])
+@pytest.mark.parametrize("family", ["right", "jittered", pytest.param("irregular", marks=pytest.mark.slow)])
 def test_the_corrected_flux_converges_there(family):
     study = measure_space_order(BUILT_IN["corrected"], Levels(family, (6, 12, 24, 48)))
     assert study.l2.errors[-1] < 2e-3

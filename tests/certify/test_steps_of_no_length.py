@@ -1,9 +1,13 @@
 """A step of Δt = 0 must change nothing, and what P loses N must gain, whatever the equation."""
 
+import jax
 import pytest
 
 import fluxforge as ff
+from fluxforge.certify._equations import Rate
+from fluxforge.certify._families import study_graph
 from fluxforge.certify.conservation import conservation_line, measure_conservation
+from fluxforge.certify.semidiscrete import compare_rate
 from fluxforge.errors import SchemeError
 from fluxforge.mesh import dual, jittered
 from fluxforge.pde import HEAT, Equation, from_document
@@ -24,6 +28,11 @@ DECAY = from_document(
 CLAIMED = Claims(conservative=True, generator=True, time_order=1)
 
 
+def compare_rate_of(scheme: Scheme) -> Rate:
+    with jax.enable_x64(True):
+        return compare_rate(scheme, study_graph(), parameters=scheme.equation.example(2))
+
+
 def build(equation: Equation, message: str, output: str, claims: Claims = CLAIMED) -> Scheme:
     return SchemeBuilder(equation).stage({"z": message}, {"T_new": output}).build("made", claims=claims)
 
@@ -32,7 +41,9 @@ def build(equation: Equation, message: str, output: str, claims: Claims = CLAIME
     ("equation", "message", "output"),
     [
         (HEAT, "A*alpha*(T_N - T_P)/delta", "T/2 + dt*z/V + dt*S"),
-        (DECAY, "A*D*(T_N - T_P)/delta", "T/2 + dt*z/V + dt*S - dt*k*T"),
+        pytest.param(
+            DECAY, "A*D*(T_N - T_P)/delta", "T/2 + dt*z/V + dt*S - dt*k*T", marks=pytest.mark.slow
+        ),  # as of heat
         (DECAY, "A*D*(T_N - T_P)/delta", "T + S/1000 + dt*z/V + dt*S - dt*k*T"),
     ],
 )
@@ -114,12 +125,25 @@ FISHER = from_document(
     ],
 )
 def test_a_scheme_of_an_equation_that_is_not_linear_is_held_against_it(message: str, output: str, holds: bool) -> None:
-    scheme = build(FISHER, message, output, Claims(generator=True))
-    certificate = ff.verify(scheme, quick=True, families=())
-    assert certificate.verdict == ("as claimed" if holds else "contradicted")
+    assert compare_rate_of(build(FISHER, message, output)).holds is holds
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [("+", "as claimed"), ("-", "contradicted")])
+def test_the_rate_of_an_equation_that_is_not_linear_decides_the_verdict(sign: str, verdict: str) -> None:
+    output = f"T + dt*(z/V + S {sign} k*T*(1 - T/m))"
+    scheme = build(FISHER, "A*D*(T_N - T_P)/delta", output, Claims(generator=True))
+    assert ff.verify(scheme, quick=True, families=()).verdict == verdict
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+def test_integrators_of_an_equation_that_is_not_linear_have_its_rate(name: str) -> None:
+    assert compare_rate_of(find(name, FISHER)).holds
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("midpoint", "rk4", "rkl2-8")]
+
+
+@pytest.mark.parametrize("name", ["euler", *SLOW])
 def test_integrators_of_an_equation_that_is_not_linear_are_as_claimed(name: str) -> None:
     certificate = ff.verify(find(name, FISHER), quick=True, families=())
     assert certificate.verdict == "as claimed"

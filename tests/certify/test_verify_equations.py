@@ -209,10 +209,24 @@ def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
     assert "a constant added to all: same" in units_line(measure_units(find("euler", CARRIED))).evidence
 
 
-@pytest.mark.parametrize("name", ["euler", "crank-nicolson"])
+# Reaction, whether the principle is that of averages, and whether fields stay positive.
+REACTIONS = (
+    ("0", True, True),
+    ("-k*u", False, True),
+    ("k*u", False, True),
+    ("k*w", False, True),
+    ("-k*w", False, False),
+)
+IMPLICIT = [(*case, "crank-nicolson") for case in REACTIONS]
+
+
 @pytest.mark.parametrize(
-    ("reaction", "averages", "positive"),
-    [("0", True, True), ("-k*u", False, True), ("k*u", False, True), ("k*w", False, True), ("-k*w", False, False)],
+    ("reaction", "averages", "positive", "name"),
+    [
+        *((*case, "euler") for case in REACTIONS),
+        *IMPLICIT[::4],
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in IMPLICIT[1:4]),
+    ],
 )
 def test_a_maximum_principle_is_that_of_averages_only(reaction: str, averages: bool, positive: bool, name: str) -> None:
     parameters = {"D": {}, "k": {}, "w": {"default": 5.0}}

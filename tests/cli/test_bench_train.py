@@ -3,7 +3,7 @@
 import pytest
 from cli_runs import Cli, only_line
 
-from fluxforge.bench import TrainBench, _train
+from fluxforge.bench import TrainBench, _step, _train
 
 MEASURED = {
     "parameters": 516,
@@ -31,15 +31,19 @@ WITHOUT = dict.fromkeys(key for key in MEASURED if key.startswith(("pyg", "ratio
 
 # PyTorch, where it is installed, warns of itself.
 @pytest.mark.filterwarnings("ignore")
-def test_a_training_is_measured(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("peers", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_training_is_measured(cli: Cli, monkeypatch: pytest.MonkeyPatch, peers: bool) -> None:
+    if not peers:
+        monkeypatch.setattr(_train, "pyg_installed", lambda: False)
     monkeypatch.setattr(_train, "ROUNDS", 1)
+    monkeypatch.setattr(_step, "LEAST_SECONDS", 1e-4)
     told = cli("bench", "train", "--steps", "1e1", "--seeds", "2", "--json")
     assert told.code == 0
     assert told.json.keys() == MEASURED.keys()
     assert told.json["versions"].keys() == MEASURED["versions"].keys()
     assert (told.json["steps"], told.json["seeds"]) == (10, 2)
     assert told.json["ours_steps_per_s"] > 0
-    assert (told.json["ratio"] is None) == (told.json["versions"]["torch_geometric"] is None)
+    assert (told.json["ratio"] is None) == (not peers or told.json["versions"]["torch_geometric"] is None)
 
 
 @pytest.mark.parametrize("columns", ["100", "60"])

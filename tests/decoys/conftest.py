@@ -11,7 +11,9 @@ from msgspec.structs import asdict
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, Decoy
 from fluxforge.pipeline import _distillation, _judgement, _problems
+from fluxforge.pipeline._problems import UNSEEN, draw_problems
 
+PAIRS, MESHES = 128, 12
 RunDecoy = Callable[..., dict[str, Any]]
 SMALL = {
     "first-order": {
@@ -27,13 +29,24 @@ SMALL = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _small() -> Iterator[None]:
-    """Fewer problems for a reading and a fit, on smaller meshes; the judgement stays the same."""
+    """Fewer problems for a reading and a fit, on smaller meshes; the judgement stays the same.
+
+    As many for one as for the other, so that one program draws them all.
+    """
+    measure_loss = _distillation._network_loss
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_problems, "MESHES", 4)
         patch.setattr(_problems, "CELLS", 40)
-        patch.setattr(_distillation, "PROBLEMS", 6)
-        patch.setattr(_judgement, "_PROBLEMS", (64, 12))
-        patch.setattr(_distillation, "REFIT_PROBLEMS", 128)
+        patch.setattr(_distillation, "PROBLEMS", MESHES)
+        patch.setattr(_judgement, "_PROBLEMS", (PAIRS, MESHES))
+        patch.setattr(_distillation, "REFIT_PROBLEMS", PAIRS)
+        patch.setattr(_distillation, "fresh_problems", lambda *asked: draw_problems(*asked, UNSEEN, PAIRS))
+        # Formulas of stencils are not chosen by it.
+        patch.setattr(
+            _distillation,
+            "_network_loss",
+            lambda network, spec: 0.0 if spec.search.route == "stencil" else measure_loss(network, spec),
+        )
         # The comparison of stencils is reported beside the verdict, decides nothing, and takes seconds.
         patch.setattr(_judgement, "_compare_stencils", lambda *_: None)
         patch.setattr(controls, "SIZES", {"quick": SMALL})

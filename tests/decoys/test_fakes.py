@@ -27,7 +27,7 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["series-0.8", "midpoint-rule", *(pytest.param(f"midpoint-{k}", marks=SLOW) for k in ("2alpha", "5%"))]
+    "name", ["midpoint-rule", *(pytest.param(k, marks=SLOW) for k in ("series-0.8", "midpoint-2alpha", "midpoint-5%"))]
 )
 def test_a_scheme_in_the_place_of_the_network_is_not_the_one_of_least_residual(run_decoy: Any, name: str) -> None:
     row = run_decoy(name)
@@ -59,7 +59,11 @@ def test_euler_has_nothing_over_two_hops(run_decoy: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "constant"),
-    [("first-order-5%", 1.05), ("cubic-network", 1.0145), pytest.param("first-order-2alpha", 2.0, marks=SLOW)],
+    [
+        ("first-order-5%", 1.05),
+        pytest.param("cubic-network", 1.0145, marks=SLOW),
+        pytest.param("first-order-2alpha", 2.0, marks=SLOW),
+    ],
 )
 def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
     run_decoy: Any, name: str, constant: float

@@ -76,7 +76,8 @@ class Page:
         for part in block.text.replace("\\\n", " ").removeprefix("$ ").split("\n$ "):
             line, *shown = part.rstrip("\n").split("\n")
             words, refused = shlex.split(line, comments=True), any(each.startswith("error:") for each in shown)
-            if is_long(words) and not self.in_full and not refused:
+            listed = self.path.name == "README.md" and not shown and is_simulation(words)
+            if (is_long(words) or listed) and not self.in_full and not refused:
                 stand_in(words, where)
                 continue
             code, printed = self._command(words, where)
@@ -122,6 +123,11 @@ def is_long(words: list[str]) -> bool:
     certify = words[:2] == ["fluxforge", "verify"] and "--quick" not in words and "--mesh" not in words
     work = words[0] == "fluxforge" and words[1] in ("discover", "sweep", "reproduce", "bench") and "--show" not in words
     return certify or work
+
+
+def is_simulation(words: list[str]) -> bool:
+    """Simulations of which nothing is kept. The README lists one for each equation, whose pages run others."""
+    return words[:2] == ["fluxforge", "simulate"] and not {"-o", "--output"} & set(words)
 
 
 def stand_in(words: list[str], where: str) -> None:

@@ -58,8 +58,8 @@ def resume_run(nursery: Nursery, folder: Path, **how: Any) -> Ended:
     return nursery.run("discover", "first-order", "-o", folder, folder=folder, **how)
 
 
-# All writes in `make validate`; here every third one, from the last: that is where a run says that it is finished.
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+# All writes in `make validate`; here every sixth one, from the last: that is where a run says that it is finished.
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_at_any_write_a_run_ends_as_one_that_was_not(
     every: int, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
@@ -86,7 +86,10 @@ def test_killed_again_and_again_a_run_still_ends(
     assert contents(folder) == whole[0]
 
 
-@pytest.mark.parametrize(("kind", "code", "said"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "interrupted")])
+@pytest.mark.parametrize(
+    ("kind", "code", "said"),
+    [("SIGINT", 130, "interrupted"), pytest.param("SIGTERM", 143, "interrupted", marks=pytest.mark.slow)],
+)
 def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
     kind: str, code: int, said: str, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
@@ -102,12 +105,13 @@ def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
         assert contents(folder) == whole[0], stage
 
 
+@pytest.mark.parametrize("every", [10, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_disk_that_fails_is_an_error_and_no_finding(
-    nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
+    every: int, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
     wanted, writes = whole
     kinds = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system", "EIO": "Input/output error"}
-    for number in range(4, writes, 5):  # the first four write run.json
+    for number in range(4, writes, every):  # the first four write run.json
         kind, words = list(kinds.items())[number % 3]
         folder = tmp_path / f"run-{number}"
         ended = resume_run(nursery, folder, fault=Fault(kind, write=number))
@@ -179,7 +183,7 @@ def parts(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder, writes
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ["rates", pytest.param("controls", marks=pytest.mark.slow), "symbolic"])
 def test_a_part_that_is_killed_or_stopped_ends_as_one_that_was_not(
     name: str, nursery: Nursery, parts: tuple[Path, dict[str, int]], tmp_path: Path
 ) -> None:
