@@ -103,15 +103,17 @@ def test_what_leaves_one_cell_has_to_enter_the_other() -> None:
 BUMP = f"({UPWIND})*1 + {{height}}*a*exp(-((p + n - 0.6274)/{{width}})**2)*(n - p)"
 
 
-def test_a_narrow_bump_between_samples_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """∂F/∂u_P = 1 but near u_P + u_N = 0.6274, in a strip of width 1e-3: 1,000 random points hardly see it."""
+# Of the second, SymPy splits exp(a + b) into factors beyond the range of doubles, which are no exact zeros.
+@pytest.mark.parametrize("width", [2e-4, 5e-4, *(pytest.param(each, marks=pytest.mark.slow) for each in (1e-3, 2e-3))])
+def test_a_narrow_bump_between_samples_is_found(width: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """∂F/∂u_P = 1 but near u_P + u_N = 0.6274, in a strip of about `width`: 1,000 random points hardly see it."""
     # Enough boxes for the length of the strip.
     monkeypatch.setattr(_enclose, "MOST_BOXES", 5_000)
-    slopes = examine_monotonicity(parse_flux(BUMP.format(height=2.0, width=2e-4), ADVECTION))
+    slopes = examine_monotonicity(parse_flux(BUMP.format(height=2.0, width=width), ADVECTION))
     assert slopes.holds is False
     worst = slopes.rising if slopes.rising.value < slopes.falling.value else slopes.falling
-    assert abs(worst.at[0] + worst.at[1] - 0.6274) < 2e-3
-    assert examine_monotonicity(parse_flux(BUMP.format(height=0.0, width=2e-4), ADVECTION)).holds
+    assert abs(worst.at[0] + worst.at[1] - 0.6274) < 10 * width
+    assert examine_monotonicity(parse_flux(BUMP.format(height=0.0, width=width), ADVECTION)).holds
 
 
 def test_a_notch_of_two_kinks_is_found() -> None:

@@ -166,7 +166,8 @@ def _constant(number: sp.Expr) -> Interval:
         return (
             iv.point(value) if Fraction(value) == Fraction(int(number.p), int(number.q)) else iv.enclose_rounded(value)
         )
-    return iv.point(value) if number.is_Float else iv.enclose_rounded(value)
+    # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
+    return iv.point(value) if number.is_Float and sp.Float(value) == number else iv.enclose_rounded(value)
 
 
 @cache
