@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 
-from scipy.stats import fisher_exact
-
 from fluxforge.paper._claims import NOT_RUN, judge_claims
 from fluxforge.paper._numbers import NOT_COMPARED, Kind, Number, find_numbers
 from fluxforge.paper._run import PARTS
@@ -173,6 +171,9 @@ def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[
     if fresh is None:
         return Moved(part, kept.where, kind, kept.value, None)
     if kept.rule.kind is Kind.RATE and kept.of and fresh.of:
+        # Imported here: it takes as long as a tenth of the package, which most commands need not wait for.
+        from scipy.stats import fisher_exact
+
         table = [[count.value, (count.of or 0.0) - count.value] for count in (kept, fresh)]
         chance = float(fisher_exact(table).pvalue)
         return Moved(part, kept.where, kind, kept.value, fresh.value, chance=chance) if chance < UNLIKELY else None

@@ -19,7 +19,6 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import Bounds, NonlinearConstraint, minimize
-from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 from fluxforge.skew._flux import CORRECTED, DIGITS, RANGES, ChosenLaw, Constants
@@ -169,6 +168,9 @@ class _Search:
 
     def spread(self, seed: int) -> None:
         """The corrected flux, and constants spread over the ranges."""
+        # Imported here: it takes as long as a tenth of the package, which most commands need not wait for.
+        from scipy.stats import qmc
+
         self.score(np.array(CORRECTED))
         points = qmc.LatinHypercube(len(RANGES), rng=np.random.default_rng(seed)).random(self.evaluations // 4)
         for point in points:
