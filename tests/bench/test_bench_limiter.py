@@ -28,8 +28,15 @@ from fluxforge.scheme.limiters import R
 TURN, SWIRL = CASES[0], CASES[1]
 
 
-@pytest.mark.parametrize("name", ["discovered-ramp", "barth-jespersen-ssp2"])
-@pytest.mark.parametrize("case", [TURN, SWIRL], ids=["rotation", "deformation"])
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        pytest.param(TURN, "barth-jespersen-ssp2", id="rotation-barth-jespersen-ssp2"),
+        pytest.param(SWIRL, "discovered-ramp", id="deformation-discovered-ramp"),
+        pytest.param(TURN, "discovered-ramp", id="rotation-discovered-ramp", marks=pytest.mark.slow),
+        pytest.param(SWIRL, "barth-jespersen-ssp2", id="deformation-barth-jespersen-ssp2", marks=pytest.mark.slow),
+    ],
+)
 def test_a_case_is_marched_as_simulate_does(case: object, name: str) -> None:
     """A short part of a case: the flow, its time at every stage, the step and the walls are those of a user's run."""
     mesh = square(cells=150, seed=1, engine="builtin")

@@ -93,6 +93,7 @@ def test_the_same_weights_give_the_same_loss_and_gradient(pyg: Any) -> None:
     np.testing.assert_allclose(in_one_row([weight.grad for weight in weights]), gradient, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_same_batches_give_the_same_training(pyg: Any) -> None:
     # With one problem over and over, it does not matter who draws the batch.
     spec = in_doubles(**{"loss.sparsity.weight": 1e-2, "training.learning_rate": 1e-2})

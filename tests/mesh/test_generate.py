@@ -149,7 +149,7 @@ def test_a_domain_far_from_the_origin_is_meshed(engine: str) -> None:
     assert quality(mesh).min() > 0.5
 
 
-@few(12)
+@few(6)
 @given(seed=seeds, spikes=st.integers(3, 9), depth=st.floats(0.2, 0.95), turn=st.floats(0.0, 1.0))
 def test_the_builtin_engine_follows_every_star(seed: int, spikes: int, depth: float, turn: float) -> None:
     angle = turn + np.pi * np.arange(2 * spikes) / spikes

@@ -72,31 +72,40 @@ class Outline(HTMLParser):
             self._labels.pop()
 
 
-def test_everything_asked_for_is_written_beside_the_page(tmp_path):
+HARD = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
+WRITTEN_FRONTS = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [HARD]}}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder of a report, and the paths that were told."""
+    folder = tmp_path_factory.mktemp("written")
+    result = read(RESULT | {"fronts": WRITTEN_FRONTS})
     paths = write_discovery(
-        read(RESULT), tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
+        result, folder, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
     )
+    return folder, paths
+
+
+def test_everything_asked_for_is_written_beside_the_page(written):
+    folder, paths = written
     names = {"report.html", "front.csv"} | {
         f"{name}.{suffix}" for name in ("front", "loss", "errors") for suffix in ("png", "svg")
     }
-    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()} == names
-    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in paths} == {path.name for path in folder.iterdir()} == names
+    assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_front_is_a_table_too_with_nothing_rounded_and_a_link_to_it(tmp_path):
-    hard = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
-    fronts = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [hard]}}
-    write_discovery(
-        read(RESULT | {"fronts": fronts}), tmp_path, scheme=find("euler"), certificate=None, metrics=[], command=COMMAND
-    )
-    with (tmp_path / "front.csv").open(newline="", encoding="utf-8") as file:
+def test_the_front_is_a_table_too_with_nothing_rounded_and_a_link_to_it(written):
+    folder, _ = written
+    with (folder / "front.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
     assert head == ["name", "kind", "complexity", "error", "formula"]
-    every = [(name, front["kind"], row) for name, front in fronts.items() for row in front["rows"]]
+    every = [(name, front["kind"], row) for name, front in WRITTEN_FRONTS.items() for row in front["rows"]]
     assert [[name, kind, int(c), float(e), f] for name, kind, c, e, f in rows] == [
         [name, kind, row["complexity"], row["error"], row["formula"]] for name, kind, row in every
     ]
-    assert 'href="front.csv"' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'href="front.csv"' in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_run_without_fronts_has_no_table_of_them(tmp_path):
@@ -233,7 +242,7 @@ def test_an_evaluation_of_no_meshes_is_left_out():
     assert "errors" not in discovery_figures(read(RESULT | {"evaluation": {"meshes": 0}}), METRICS)
 
 
-@pytest.mark.parametrize("count", [1, 3, 6])
+@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.slow), 6])
 def test_fronts_of_several_networks_get_a_panel_each(count):
     rows = FRONTS["z1"]
     fronts = {f"z{k}": rows for k in range(count)}
@@ -268,7 +277,8 @@ def test_the_page_opens_with_the_sentence_of_its_certificate_before_anything_els
 
 @pytest.mark.parametrize(("least", "said"), [(0.994, "99.4 %"), (0.99996, "99.9 %"), (1.0, "100 %")])
 def test_a_share_is_never_rounded_up(least, said):
-    assert f"explained to {said}" in of(RESULT | {"explained": {"least": least}}, scheme=find("euler"), drawn=False)
+    result = RESULT | {"explained": {"least": least}, "fronts": {}}
+    assert f"explained to {said}" in of(result, scheme=find("euler"), drawn=False)
 
 
 def test_next_commands_are_those_of_the_command_line_and_name_the_right_file(recovered):
@@ -283,14 +293,12 @@ def test_next_commands_are_those_of_the_command_line_and_name_the_right_file(rec
     assert "fluxforge discover &#39;my law.toml&#39; --steps 9 --seed 18 -o first-order-seed-18" in other
 
 
-def test_links_are_to_files_that_the_run_leaves_beside_the_page(tmp_path):
-    write_discovery(
-        read(RESULT), tmp_path, scheme=find("euler"), certificate=certificate(), metrics=METRICS, command=COMMAND
-    )
-    links = set(re.findall(r'href="([^"#][^"]*)"', (tmp_path / "report.html").read_text(encoding="utf-8")))
+def test_links_are_to_files_that_the_run_leaves_beside_the_page(written):
+    folder, _ = written
+    links = set(re.findall(r'href="([^"#][^"]*)"', (folder / "report.html").read_text(encoding="utf-8")))
     written_before = {"scheme.json", "certificate.json", "metrics.jsonl", "run.json"}
     assert written_before <= links
-    assert all((tmp_path / name).is_file() for name in links - written_before)
+    assert all((folder / name).is_file() for name in links - written_before)
     assert {"front.csv", "front.svg", "loss.svg", "errors.svg"} <= links
     early = set(re.findall(r'href="([^"#][^"]*)"', of(EARLY, metrics=[])))
     assert early == {"run.json"}
@@ -305,7 +313,7 @@ def test_captions_speak_of_several_networks_only_if_there_are_several(recovered)
 def test_modified_equations_and_constants_are_typeset(recovered):
     from fluxforge.certify import verify
 
-    page = of(RESULT, scheme=find("euler"), certificate=verify("euler", quick=True, families=("squares",)), drawn=False)
+    page = of(RESULT, scheme=find("euler"), certificate=verify("euler", quick=True, families=()), drawn=False)
     assert '<math alttext="T_t = alpha*T_xx' in page
     assert "alpha*T_xx" not in re.sub(r'alttext="[^"]*"', "", page)
     assert '<th scope="row"><math alttext="c1">' in page

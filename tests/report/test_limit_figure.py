@@ -20,6 +20,12 @@ def of(result, **more):
     return discovery_page(read(result), {}, scheme=find("midpoint"), certificate=None, **more)
 
 
+@pytest.fixture
+def unpainted(monkeypatch):
+    """Figures are drawn, and not turned into paths, which takes longest."""
+    monkeypatch.setattr(_page, "_to_svg", lambda figure, name: Markup("<svg></svg>"))
+
+
 def lines(panel):
     return {line.get_label(): line for line in panel.lines if not line.get_label().startswith("_")}
 
@@ -111,6 +117,7 @@ def test_the_limit_is_written_beside_the_page(tmp_path):
     assert not (tmp_path / "front.csv").exists()
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_without_a_limit_the_page_has_none_of_it():
     page = of(RESULT)
     assert "limit" not in discovery_figures(read(RESULT), METRICS)
@@ -123,6 +130,7 @@ def text_of(markup):
     return re.sub(r"<[^>]+>", " ", markup)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_both_laws_are_typeset_with_rounded_exponents():
     page = of(READ)
     section = page[page.index("What the network does to its neighbours") : page.index("An independent check")]
@@ -135,6 +143,7 @@ def test_both_laws_are_typeset_with_rounded_exponents():
     assert section.count("<math display") == 1
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_what_was_measured_is_typeset_though_the_formula_is_not_believed():
     page = of(READ | {"recovered": False})
     assert "The run stopped at certifying the formula" in page
@@ -142,6 +151,7 @@ def test_what_was_measured_is_typeset_though_the_formula_is_not_believed():
     assert page.count("<math display") == 1
 
 
+@pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize(
     ("laws", "said", "unsaid"),
     [
@@ -161,12 +171,6 @@ def test_what_the_laws_say_follows_from_their_powers(laws, said, unsaid):
 
 
 OPTIONAL = sorted(READ.keys() - {"recipe", "recovered"})
-
-
-@pytest.fixture
-def unpainted(monkeypatch):
-    """Figures are drawn, and not turned into paths, which takes longest."""
-    monkeypatch.setattr(_page, "_to_svg", lambda figure, name: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("unpainted")

@@ -1,19 +1,29 @@
-"""Sweeps of toy discoveries: what they leave, what goes wrong in one run, and that nothing runs twice."""
+"""Sweeps of toy discoveries: what they leave, what goes wrong in one run, and that nothing runs twice.
+
+All tests with workers from the nursery are here: it is started once for a file.
+"""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
-from sweep_runs import contents
+from sweep_runs import contents, start_parent, wait_for
 
 import fluxforge as ff
 from fluxforge import recipe
+from fluxforge.cli import main
+from fluxforge.cli._reproduction import _run_in_processes
 from fluxforge.distil._engines import count_threads as operon_threads
-from fluxforge.errors import InputError
-from fluxforge.sweeps import resume_sweep
+from fluxforge.errors import DiscoveryError, InputError
+from fluxforge.run import lock_folder
+from fluxforge.sweeps import GalleryRun, resume_sweep
+from fluxforge.sweeps._gallery import Exhibit
 from fluxforge.sweeps._pool import MOST_DEATHS, share_cores
 
 SEEDS = {"seed": range(3)}
+SWEEP = ("sweep", "first-order", "--over", "seed=0:3", "--workers", "1", "-o")
 
 
 def begun(marks: Path) -> list[str]:
@@ -136,3 +146,65 @@ def test_workers_share_the_cores(monkeypatch):
     assert share_cores(8, 8)["OMP_NUM_THREADS"] == "1"
     monkeypatch.setenv("PJRT_NPROC", "1")
     assert operon_threads() == 1
+
+
+def test_runs_are_made_in_processes_and_a_failure_is_told_at_the_end(marks, tmp_path, monkeypatch):
+    runs = [
+        GalleryRun(Exhibit("first-order", ""), seed, recipe.override(recipe.load("first-order"), {"seed": seed}), place)
+        for seed, place in enumerate((tmp_path / "one", tmp_path / "other"))
+    ]
+    monkeypatch.setenv("SWEEP_FAULTS", "error:one:train 1")
+    with pytest.raises(DiscoveryError, match="1 of 2 runs failed: one: the training of the test failed"):
+        _run_in_processes(runs, 2, tmp_path / "logs", lambda *_: None)
+    assert [run.read() is not None for run in runs] == [False, True]
+    # The run that failed is made again, and the other one is finished.
+    _run_in_processes([run for run in runs if run.read() is None], 2, tmp_path / "logs", lambda *_: None)
+    assert all(run.read() is not None for run in runs)
+    assert sorted((marks / "begun").read_text().split()) == ["one", "one", "other"]
+
+
+@pytest.fixture
+def paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers stop in the middle of the training of seed 1, after its second checkpoint."""
+    monkeypatch.setenv("SWEEP_FAULTS", "pause:seed=1:train 5")
+
+
+@pytest.mark.usefixtures("paused")
+def test_a_sweep_is_gone_on_with_after_its_parent_was_killed_and_only_one_parent_has_it(
+    nursery: Path, marks: Path, tmp_path: Path, undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "s"
+    with start_parent(nursery, *SWEEP, folder) as parent:
+        wait_for(marks / "pause seed=1 0", parent)
+        for second in ((*SWEEP, str(folder)), ("sweep", "--resume", str(folder))):
+            assert main(second) == 2
+            (told,) = capsys.readouterr().err.splitlines()
+            assert told == f"error: {folder}: is in use by another process: wait until it ends, or stop it"
+        os.kill(int((marks / "parent").read_text()), signal.SIGKILL)
+    assert parent.returncode == -signal.SIGKILL
+    assert not (folder / "summary.json").exists()
+    ended = resume_sweep(folder, workers=1)
+    assert [point.verdict for point in ended.points] == ["recovered"] * 3
+    assert (marks / "begun").read_text().split() == ["seed=0", "seed=1", "seed=1", "seed=2"]
+    for seed in range(3):
+        assert contents(folder / f"runs/seed={seed}") == contents(undisturbed / f"runs/seed={seed}")
+
+
+@pytest.mark.usefixtures("paused")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_sweep_ends_its_workers_and_says_how_to_go_on(
+    nursery: Path, marks: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    folder = tmp_path / "s"
+    with start_parent(nursery, *SWEEP, folder) as parent:
+        wait_for(marks / "pause seed=1 0", parent)
+        parent.send_signal(number)
+        out, err = parent.communicate()
+    assert parent.returncode == code
+    assert out == ""
+    *lines, how, last = err.splitlines()
+    assert how == f"continue with: fluxforge sweep --resume {folder}"
+    assert last == "interrupted: stopped before the end"
+    assert next(line for line in lines if "finished" in line).startswith("seed=0: finished, recovered")
+    with lock_folder(folder / "runs" / "seed=1"):  # nobody has it any more
+        pass

@@ -6,6 +6,7 @@ subtracts it again, relu(x + B) − B = x wherever x ≥ −B.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -92,16 +93,19 @@ FLUX = (1.0,)
 def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
     """The network whose layer l has the l-th f_agg and the l-th f_up."""
     depth, width = len(updates[0].layers), updates[0].layers[0].weight.shape[0]
-    spec = NetworkSpec(
-        features="simplified", mlp="relu", update="direct", layers=len(updates), depth=depth, width=width
-    )
-    # Only the shapes are evaluated, since every weight is replaced.
-    shape = eqx.filter_eval_shape(build, spec, jax.random.key(0))
     return eqx.tree_at(
         lambda network: [f for layer in network.layers for f in (layer.messages[0].f, layer.update.f)],
-        shape,
+        _shape_network(len(updates), depth, width),
         [f for pair in zip(aggregates, updates, strict=True) for f in pair],
     )
+
+
+@lru_cache
+def _shape_network(layers: int, depth: int, width: int) -> Network:
+    """A network without weights, all of which are replaced."""
+    spec = NetworkSpec(features="simplified", mlp="relu", update="direct", layers=layers, depth=depth, width=width)
+    shape: Network = eqx.filter_eval_shape(build, spec, jax.random.key(0))
+    return shape
 
 
 def check_shape(layers: int, depth: int, width: int, *, least: tuple[int, int, int]) -> None:

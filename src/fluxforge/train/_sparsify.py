@@ -158,6 +158,7 @@ def with_mlps(network: Network, new: Sequence[MLP]) -> Network:
     return eqx.tree_at(mlps, network, list(new))
 
 
+@eqx.filter_jit
 def _defects(network: Network, problems: Problem) -> Float[Array, " rows"]:
     return jnp.asarray(jax.vmap(step_of(network))(problems) - problems.answer).ravel()
 

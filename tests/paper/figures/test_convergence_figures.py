@@ -48,7 +48,7 @@ def result() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("draw", [residual_map, printed_residual_map])
+@pytest.mark.parametrize("draw", [residual_map, pytest.param(printed_residual_map, marks=pytest.mark.slow)])
 def test_a_map_has_a_panel_per_scheme_and_a_place_for_the_legend(
     draw: Any, result: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -85,9 +85,13 @@ def test_a_peak_is_forgotten_and_seen_again() -> None:
     assert read_peak() - before < 10e6
 
 
-def test_a_process_measures_itself() -> None:
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_process_measures_itself(apart: bool) -> None:
     task = Task(task="memory", cells=40, seed=1, fourier=0.5, scheme="crank-nicolson", solver="direct")
-    footprint = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
+    if apart:
+        footprint = msgspec.json.decode(run_child(task, measure_footprint), type=Footprint)
+    else:
+        footprint = measure_footprint(task)
     assert footprint.cells == make_graph(40, 1).cells
     assert footprint.whole > 1e8
     assert footprint.stepping > 1e8
