@@ -29,10 +29,10 @@ ROUNDED = 1e-11
 @pytest.mark.parametrize(
     ("name", "equation", "mesh"),
     [
-        ("van-leer-ssp2", "traffic", "quads"),
+        pytest.param("van-leer-ssp2", "traffic", "quads", marks=pytest.mark.slow),
         ("cfl-superbee", "burgers", "quads"),
         ("scharfetter-gummel", "advection-diffusion", "triangles"),
-        ("barth-jespersen-ssp2", "burgers", "triangles"),
+        pytest.param("barth-jespersen-ssp2", "burgers", "triangles", marks=pytest.mark.slow),
         ("venkatakrishnan", "advection", "triangles"),
         ("barth-jespersen", "advection", "tetrahedra"),
         ("bounded-discovered-ramp", "burgers", "triangles"),

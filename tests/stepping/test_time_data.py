@@ -119,7 +119,7 @@ def test_a_velocity_that_turns_carries_the_field_along_both_axes() -> None:
 def test_a_source_of_the_unknown_is_a_reaction(scheme: str, order: int) -> None:
     # du/dt = −t u + sin t, u(0) = 1: against a fine run of another method.
     norms = []
-    for n in COUNTS:
+    for n in COUNTS[:4]:
         run = simulate(
             scheme, squares(1), initial=1.0, source="-t*T + 0*x", boundary=ff.Neumann(), end_time=2.0, dt=2.0 / n
         )
