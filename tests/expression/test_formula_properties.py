@@ -248,7 +248,7 @@ def test_bytes_are_read_or_refused(data):
     survive(data.decode("utf-8", "surrogateescape"))
 
 
-@settings(ours, max_examples=150)
+@settings(ours, max_examples=60)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text):
     survive(text)

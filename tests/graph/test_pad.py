@@ -69,7 +69,7 @@ SPECS = {
 run = eqx.filter_jit(lambda net, around, T, S: net(around, T, S, dt=0.1, parameters={"alpha": 1.3}))
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", ["ring", pytest.param("path", marks=pytest.mark.slow)])
 def test_a_network_steps_a_stack_of_graphs_as_it_steps_each(name: str) -> None:
     """Garbage in padding cells does not change the result."""
     net, graphs = random_network(SPECS[name]), [GRAPHS["jittered"], MIXED]

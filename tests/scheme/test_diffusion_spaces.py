@@ -37,7 +37,7 @@ ROUNDED = 1e-12
     ("name", "equation"),
     [
         *(("corrected", equation) for equation in VALUES),
-        ("corrected-midpoint", "conduction"),
+        pytest.param("corrected-midpoint", "conduction", marks=pytest.mark.slow),
         ("harmonic", "conduction"),
         ("arithmetic", "advection-diffusion"),
     ],

@@ -26,9 +26,11 @@ DT, ALPHA = 2.3e-3, 0.7
 ALL_EXPLICIT = [scheme for scheme in (*BUILT_IN.values(), *EXPLICIT) if not scheme.implicit]
 EXPLICIT_AND_GRAPH = [
     *((scheme, "mixed") for scheme in ALL_EXPLICIT),
-    *((BUILT_IN[name], "triangles") for name in ("euler", "rk4", "two-hop", "two-hop-printed", "corrected")),
+    *((BUILT_IN[name], "triangles") for name in ("euler", "two-hop", "corrected")),
+    *(pytest.param(BUILT_IN[name], "triangles", marks=pytest.mark.slow) for name in ("rk4", "two-hop-printed")),
 ]
 ALL_IMPLICIT = [BUILT_IN["crank-nicolson"], *IMPLICIT]
+COMPILED = ("corrected", "crank-nicolson")
 SINGLE = [BUILT_IN[name] for name in ("rk4", "corrected", "two-hop", "crank-nicolson")] + [RING, CONSTANTS, COUNTS]
 GRAPHS = {"triangles": functools.cache(_emit_meshes.triangles), "mixed": functools.cache(_emit_meshes.mixed)}
 NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc) here")
@@ -81,8 +83,15 @@ def test_emitted_c_takes_the_step_of_both_our_steppers(scheme, graph_name, libra
         assert relative(after, reference(scheme, graph_name, direct)) < 1e-13
 
 
-@pytest.mark.parametrize("target", ["numpy", "jax"])
-@pytest.mark.parametrize("scheme", ALL_IMPLICIT, ids=str)
+@pytest.mark.parametrize(
+    ("scheme", "target"),
+    [
+        *((scheme, "numpy") for scheme in ALL_IMPLICIT),
+        *((scheme, "jax") for scheme in (ALL_IMPLICIT[0], ALL_IMPLICIT[-1])),
+        *(pytest.param(scheme, "jax", marks=pytest.mark.slow) for scheme in ALL_IMPLICIT[1:-1]),
+    ],
+    ids=str,
+)
 def test_emitted_conjugate_gradients_solve_the_system_of_our_direct_solver(scheme, target):
     after = emitted_step(scheme, target, "mixed", compiled=target == "jax")
     assert relative(after, reference(scheme, "mixed", False)) < 1e-11
@@ -98,8 +107,15 @@ def test_emitted_c_solves_the_system_of_our_direct_solver(scheme, graph_name, li
     assert relative(after, reference(scheme, graph_name, False)) < 1e-11
 
 
-@pytest.mark.parametrize("target", ["numpy", "jax"])
-@pytest.mark.parametrize("scheme", SINGLE, ids=str)
+@pytest.mark.parametrize(
+    ("scheme", "target"),
+    [
+        *((scheme, "numpy") for scheme in SINGLE),
+        *((BUILT_IN[name], "jax") for name in COMPILED),
+        *(pytest.param(scheme, "jax", marks=pytest.mark.slow) for scheme in SINGLE if scheme.name not in COMPILED),
+    ],
+    ids=str,
+)
 def test_single_precision_stays_single_and_close(scheme, target):
     after = emitted_step(scheme, target, "mixed", dtype="float32", compiled=target == "jax")
     assert after.dtype == np.float32

@@ -105,7 +105,7 @@ def test_a_scheme_claims_only_what_the_equation_allows() -> None:
     assert integrate(EULER, FISHER).claims.time_order is None
 
 
-@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-3", pytest.param("rkl2-8", marks=pytest.mark.slow)])
 def test_parameters_may_have_the_names_that_stages_use(name: str) -> None:
     """The same scheme as with other names, and one that a file brings back."""
     for word in ("k1", "D1", "Y1", "z1", "rate", "half"):

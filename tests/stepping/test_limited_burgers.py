@@ -1,5 +1,7 @@
 """Burgers' equation with discovered limiters: speed of a shock, transonic fans, decay of an N-wave; on triangles."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -50,9 +52,8 @@ def march(scheme: Scheme | str, mesh: Mesh, start: np.ndarray, ends: tuple[float
     others = {"boundary"} if "top" not in mesh.boundary else {"top", "bottom"}
     walls = {"left": Inflow(ends[0]), "right": Inflow(ends[1])} | dict.fromkeys(others, Inflow(0.0))
     equation = BURGERS if isinstance(scheme, str) else None
-    return simulate(
-        scheme, mesh, equation=equation, initial=start, boundary=walls, save_every=times["end_time"], **times
-    )
+    times = {"save_every": times["end_time"]} | times
+    return simulate(scheme, mesh, equation=equation, initial=start, boundary=walls, **times)
 
 
 def test_a_flux_that_violates_entropy_is_seen() -> None:
@@ -73,13 +74,15 @@ def n_wave_integral(x: np.ndarray, time: float) -> np.ndarray:
 
 def test_an_n_wave_decays_as_the_entropy_solution() -> None:
     errors: dict[str, list[float]] = {name: [] for name in (*DISCOVERED, "godunov")}
-    end = 0.25
+    end, cells = 0.25, 320
     for n in (40, 80, 160, 320):
-        x = np.arange(n + 1) / n
+        # A step depends on the Courant number alone: a wave over n cells of this row is one on a row of n, and the
+        # others stay 0.
+        x = np.arange(cells + 1) / n
         start, exact = (np.diff(n_wave_integral(x, time)) * n for time in (0.0, end))
         for name, own in errors.items():
-            run = march(name, row_of_squares(n), start, (0.0, 0.0), dt=0.5 / n, end_time=end)
-            own.append(float(np.abs(run.final - exact).mean()))
+            run = march(name, row_of_squares(cells), start, (0.0, 0.0), dt=0.5 / cells, end_time=end * n / cells)
+            own.append(float(np.abs(run.final - exact).sum() / n))
             # The sum of n terms up to 0.6 after n/2 steps.
             assert abs(run.final.sum()) < 1e-11
     for name, own in errors.items():
@@ -93,22 +96,24 @@ def test_an_n_wave_decays_as_the_entropy_solution() -> None:
 def test_on_triangles_errors_fall_and_entropy_is_kept(kind: str) -> None:
     ends, at, end = ((LEFT, RIGHT), 0.3, 0.4) if kind == "shock" else ((-1.0, 1.0), 0.5, 0.3)
 
-    def exact(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def exact(time: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         if kind == "shock":
-            return np.where(x < at + 0.7 * end, *ends)
-        return np.clip((x - at) / end, *ends)
+            return lambda x, y: np.where(x < at + 0.7 * time, *ends)
+        return lambda x, y: np.clip((x - at) / time, *ends)
 
-    errors = []
-    for n in (8, 16, 32, 64):
-        mesh = jittered(n, 0.2, n)
-        start = cell_means(mesh, lambda x, y: np.where(x < at, *ends))
-        run = march("discovered-ramp", mesh, start, ends, end_time=end, dt=0.15 / n)
-        assert run.scheme == "bounded-discovered-ramp"
-        errors.append(float(run.graph.V @ np.abs(run.final - cell_means(mesh, exact))))
+    # The solution depends on x/t alone: the field at end/8 is that at the end on cells eight times as wide.
+    n, errors = 48, []
+    mesh = jittered(n, 0.2, 3)
+    start = cell_means(mesh, lambda x, y: np.where(x < at, *ends))
+    run = march("discovered-ramp", mesh, start, ends, end_time=end, dt=0.15 / n, save_every=end / 8)
+    assert run.scheme == "bounded-discovered-ramp"
+    for k in (1, 2, 4, 8):
+        time, field = run.times[k], run.fields[k]
+        errors.append(float(run.graph.V @ np.abs(field - cell_means(mesh, exact(time)))) / time)
         # Proved for linear transport only: up to 0.021 behind the shock was measured, and none in the fan.
-        assert max(min(ends) - run.final.min(), run.final.max() - max(ends)) < 0.05
+        assert max(min(ends) - field.min(), field.max() - max(ends)) < 0.05
     # First order in L1; a shock of another speed, or one that stays at the sonic point, would have order 0.
-    # 1.31, 0.68, 1.03 and 0.82, 1.11, 0.94 were measured.
+    # 1.15, 0.81, 1.12 and 0.80, 0.98, 0.98 were measured.
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders.min() > 0.5, orders
     assert orders.mean() > 0.8, orders

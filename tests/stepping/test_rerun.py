@@ -10,12 +10,19 @@ import fluxforge as ff
 from fluxforge.errors import InputError
 from fluxforge.mesh import right_triangles, squares
 from fluxforge.scheme import find, save
-from fluxforge.stepping import read_problem, rerun, restart, simulate
+from fluxforge.stepping import _simulation, read_problem, rerun, restart, simulate
+
+
+@pytest.fixture(autouse=True)
+def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time of writing, and nothing is read from them."""
+    monkeypatch.setattr(_simulation, "save_figure", lambda _, path, **__: path.write_bytes(b"drawn"))
+
 
 PROBLEMS: dict[str, dict[str, object]] = {
     "still": {"scheme": "rk4", "initial": "x*y", "source": 1.0, "boundary": {"left": 1.0, "top": ff.Neumann(2.0)}},
     "moving": {
-        "scheme": "rk4",
+        "scheme": "midpoint",
         "initial": np.linspace(0.0, 1.0, 32),
         "source": "sin(30*t)*x - T",
         "boundary": {"left": ff.Robin("1 + t", "cos(20*t)"), "top": ff.Periodic("bottom")},

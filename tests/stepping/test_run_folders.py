@@ -1,9 +1,11 @@
 """Folders that hold a run already, and what killed runs leave in them."""
 
 import json
+import os
+import select
 import signal
-import subprocess
-import sys
+import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,6 @@ import pytest
 from fluxforge.errors import InputError
 from fluxforge.mesh import jittered
 from fluxforge.stepping import Simulation, _simulation, compare, prepare_folder, simulate, write_comparison, write_run
-from processes import line
 
 MESH = jittered(3)
 
@@ -98,29 +99,41 @@ def test_an_error_while_writing_leaves_the_earlier_run_as_it_was(
     assert not (tmp_path / "new").exists()
 
 
-WRITER = """
-import sys, time
-from fluxforge import mesh, simulate
-output = sys.modules["fluxforge.stepping._simulation"]
-def pause(*_):
-    print("writing", flush=True)
-    time.sleep(60)
-output.save_figure = pause
-output.write_run(simulate("euler", mesh.jittered(3), steps=3), sys.argv[1])
-"""
+def fork_writer(run: Simulation, folder: Path) -> tuple[int, int]:
+    """A process that stops for a minute while it writes a run: its number, and a pipe that tells when."""
+    reading, writing = os.pipe()
+
+    def pause(*_: object) -> None:
+        os.write(writing, b"writing")
+        time.sleep(60)
+
+    with warnings.catch_warnings():
+        # Of threads that exist in the parent only: the child computes nothing.
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        try:
+            setattr(_simulation, "save_figure", pause)  # noqa: B010
+            write_run(run, folder)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    return child, reading
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next_but_not_while_it_writes(run: Simulation, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    command = [sys.executable, "-c", WRITER, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        try:
-            assert line(writer) == "writing"
-            (living,) = folder.iterdir()
-            prepare_folder(folder, ["euler"])
-            assert (living / "T_0.vtu").is_file()
-        finally:
-            writer.send_signal(signal.SIGKILL)
+    writer, reading = fork_writer(run, folder)
+    try:
+        assert select.select([reading], [], [], 30.0)[0]
+        assert os.read(reading, 7) == b"writing"
+        (living,) = folder.iterdir()
+        prepare_folder(folder, ["euler"])
+        assert (living / "T_0.vtu").is_file()
+    finally:
+        os.kill(writer, signal.SIGKILL)
+        os.waitpid(writer, 0)
+        os.close(reading)
     assert living.is_dir()
     (folder / ".fluxforge-0123456789ab-T_0.vtu").write_text("of a version that wrote in place", encoding="utf-8")
     (folder / ".mine").write_text("mine", encoding="utf-8")

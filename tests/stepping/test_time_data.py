@@ -32,7 +32,7 @@ WALLS = {
     "right": ff.Robin(2.0, "(2 + 2*y + 0.025)*cos(5*t)"),
 }
 SOURCE = "-5*(1 + x + 2*y)*sin(5*t)"
-ORDERS = {"euler": 1, "midpoint": 2, "rk4": 4, "rkl2-8": 2, "implicit": 1, "crank-nicolson": 2}
+ORDERS = {"euler": 1, "midpoint": 2, "rk4": 4, "rkl2-3": 2, "implicit": 1, "crank-nicolson": 2}
 
 
 def errors(scheme: str | Scheme, counts: tuple[int, ...], **changes: object) -> np.ndarray:
@@ -46,16 +46,16 @@ def errors(scheme: str | Scheme, counts: tuple[int, ...], **changes: object) -> 
     return np.array([run.error(EXACT).max for run in runs])
 
 
-@pytest.mark.parametrize("scheme", list(ORDERS))
+@pytest.mark.parametrize("scheme", [*ORDERS, pytest.param("rkl2-8", marks=pytest.mark.slow)])
 def test_every_integrator_keeps_its_order_with_data_that_change_in_time(scheme: str) -> None:
-    norms = errors(scheme, COUNTS)
+    norms, order = errors(scheme, COUNTS), ORDERS.get(scheme, 2)
     rates = np.log2(norms[:-1] / norms[1:])
-    assert abs(rates[-1] - ORDERS[scheme]) < 0.1
-    assert (np.abs(rates - ORDERS[scheme]) < 0.3).all()
-    assert norms[-1] < {1: 0.1, 2: 2e-3, 4: 1e-6}[ORDERS[scheme]]
+    assert abs(rates[-1] - order) < 0.1
+    assert (np.abs(rates - order) < 0.3).all()
+    assert norms[-1] < {1: 0.1, 2: 2e-3, 4: 1e-6}[order]
 
 
-@pytest.mark.parametrize("scheme", ["midpoint", "rk4"])
+@pytest.mark.parametrize("scheme", ["midpoint", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_walls_and_sources_at_the_end_of_the_step_cost_the_order(scheme: str) -> None:
     built = find(scheme)
     naive = replace(built, stages=tuple(replace(stage, time=sp.Rational(1)) for stage in built.stages))
@@ -63,14 +63,16 @@ def test_walls_and_sources_at_the_end_of_the_step_cost_the_order(scheme: str) ->
     assert abs(np.log2(norms[-2] / norms[-1]) - 1.0) < 0.1
 
 
-@pytest.mark.parametrize(("scheme", "order"), [("rk4", 4), ("crank-nicolson", 2)])
+@pytest.mark.parametrize(("scheme", "order"), [("midpoint", 2), ("crank-nicolson", 2)])
 def test_a_transfer_coefficient_may_change_in_time(scheme: str, order: int) -> None:
     outside = "(2 + 2*y)*cos(5*t) + 0.05/(2 + sin(3*t))*cos(5*t)"
-    norms = errors(scheme, (5, 10, 20, 40, 80), boundary=WALLS | {"right": ff.Robin("2 + sin(3*t)", outside)})
+    norms = errors(scheme, (5, 10, 20, 40), boundary=WALLS | {"right": ff.Robin("2 + sin(3*t)", outside)})
     assert abs(np.log2(norms[-2] / norms[-1]) - order) < 0.1
 
 
-@pytest.mark.parametrize(("scheme", "order"), [("rk4", 4), ("crank-nicolson", 2)])
+@pytest.mark.parametrize(
+    ("scheme", "order"), [("midpoint", 2), ("crank-nicolson", 2), pytest.param("rk4", 4, marks=pytest.mark.slow)]
+)
 def test_parameters_that_change_in_time_are_taken_at_stage_times(scheme: str, order: int) -> None:
     # u = x² cos t with K = 0.1 + t/20: S = −x² sin t − 2 K cos t, and the second difference of x² is exact on a
     # row between insulated walls that hold the end's slope; walls at the faces are not, so both walls are Neumann.
@@ -97,7 +99,7 @@ def test_parameters_that_change_in_time_are_taken_at_stage_times(scheme: str, or
 def test_a_velocity_that_turns_carries_the_field_along_both_axes() -> None:
     def run(n: int) -> float:
         done = simulate(
-            "rk4",
+            "midpoint",
             squares(8),
             equation="advection",
             parameters={"velocity": "(cos(t), sin(t))"},
@@ -113,11 +115,11 @@ def test_a_velocity_that_turns_carries_the_field_along_both_axes() -> None:
     assert run(64) < 1.0 / 16 + 1e-12
 
 
-@pytest.mark.parametrize(("scheme", "order"), [("euler", 1), ("rk4", 4), ("crank-nicolson", 2)])
+@pytest.mark.parametrize(("scheme", "order"), [("euler", 1), ("midpoint", 2), ("crank-nicolson", 2)])
 def test_a_source_of_the_unknown_is_a_reaction(scheme: str, order: int) -> None:
     # du/dt = −t u + sin t, u(0) = 1: against a fine run of another method.
     norms = []
-    for n in COUNTS:
+    for n in COUNTS[:4]:
         run = simulate(
             scheme, squares(1), initial=1.0, source="-t*T + 0*x", boundary=ff.Neumann(), end_time=2.0, dt=2.0 / n
         )

@@ -41,7 +41,7 @@ def test_barth_and_jespersens_reconstruction_stays_between_the_neighbours(make: 
 @pytest.mark.parametrize("name", [*SLOPED, "godunov", "rusanov"])
 @pytest.mark.parametrize("mesh", ["triangles", "tetrahedra"])
 def test_what_cells_hold_is_conserved_without_flow_through_the_walls(name: str, mesh: str) -> None:
-    graph = dual(jittered(5, 0.2, 3), Neumann()) if mesh == "triangles" else six_tetrahedra(held=False)
+    graph = dual(jittered(6, 0.2, 3), Neumann()) if mesh == "triangles" else six_tetrahedra(held=False)
     # A stream function that vanishes on the walls has no flow through them.
     inside = np.zeros(graph.n.shape)
     inside[: graph.interior] = np.random.default_rng(0).normal(size=(graph.interior, graph.dimension))
@@ -55,10 +55,10 @@ LIMITED = ["van-leer", "cfl-superbee", "koren-ssp2", "minmod-ssp3"]
 
 
 @given(seed=seeds)
-@few(3)
+@few(2)
 @pytest.mark.parametrize("name", [*LIMITED, *SLOPED, "lax-wendroff"])
 def test_the_order_of_cells_the_sides_of_faces_and_a_turn_change_nothing(name: str, seed: int) -> None:
-    graph = dual(warped_quads(4, seed=seed % 100), Neumann())
+    graph = dual(warped_quads(5, seed=seed % 100), Neumann())
     draw = np.random.default_rng(seed)
     u, order = draw.random(graph.cells), draw.permutation(graph.cells)
     velocity = draw.normal(size=2)
@@ -88,8 +88,8 @@ def test_constants_are_kept_where_the_velocity_has_no_divergence(name: str) -> N
 def test_a_large_mesh_takes_the_same_steps_slot_by_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     from fluxforge.stepping import _stepper
 
-    cases = [("barth-jespersen-ssp2", dual(jittered(5, 0.2, 3), {"left": Dirichlet(1.0), "right": Neumann(0.2)}))]
-    cases += [("mc-ssp2", dual(warped_quads(5), {"left": Dirichlet(1.0), "right": Neumann(0.2)}))]
+    cases = [("barth-jespersen", dual(jittered(6, 0.2, 3), {"left": Dirichlet(1.0), "right": Neumann(0.2)}))]
+    cases += [("koren-ssp2", dual(warped_quads(5), {"left": Dirichlet(1.0), "right": Neumann(0.2)}))]
     for name, graph in cases:
         u = np.random.default_rng(1).random(graph.cells)
         monkeypatch.setattr(_stepper, "_LEAST_BY_SLOT", 1 << 14)
@@ -99,24 +99,37 @@ def test_a_large_mesh_takes_the_same_steps_slot_by_slot(monkeypatch: pytest.Monk
         assert np.abs(after - wanted).max() < 1e-13
 
 
+def orders_of_a_bump(name: str, graph: DualGraph, sizes: tuple[int, ...], courant: float) -> np.ndarray:
+    """L1 orders along a diagonal.
+
+    A bump over n² cells has the errors that it has on a mesh of n²: one compilation serves all sizes.
+    """
+    errors = []
+    for n in sizes:
+        x, steps = graph.x * sizes[-1] / n, round(0.25 * n / courant)
+        start, end = (np.exp(-60 * ((x - 0.35 - shift) ** 2).sum(axis=1)) for shift in (0.0, 0.25))
+        new = advance(name, graph, start, 0.25 * n / sizes[-1] / steps, steps, parameters={"velocity": (1.0, 1.0)})
+        errors.append(float(graph.V @ np.abs(new - end)) / n**2)
+    return np.log2(np.array(errors[:-1]) / errors[1:])
+
+
 def test_squares_are_second_order_in_both_directions() -> None:
     """A smooth bump along a diagonal, with no rows to help: MUSCL with SSP-RK2 on squares."""
-    errors = []
-    for n in (12, 24, 48, 96):
-        graph = dual(squares(n), Neumann())
-        steps = round(0.25 * n / 0.3)
-
-        def profile(shift: float, graph: DualGraph = graph) -> np.ndarray:
-            return np.exp(-60 * ((graph.x - 0.35 - shift) ** 2).sum(axis=1))
-
-        new = advance("van-leer-ssp2", graph, profile(0.0), 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)})
-        errors.append(np.abs(new - profile(0.25)).mean())
-    rates = np.log2(np.array(errors[:-1]) / errors[1:])
+    rates = orders_of_a_bump("van-leer-ssp2", dual(squares(64), Neumann()), (8, 16, 32, 64), 0.3)
     # Extrema are clipped: the L1 order is below 2 by that.
     assert rates[-1] > 1.6, rates
 
 
-@pytest.mark.parametrize("name", ["van-leer", "cfl-superbee", "koren-ssp3", "barth-jespersen-ssp2", "central-ssp3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "van-leer",
+        "barth-jespersen-ssp2",
+        "central-ssp3",
+        pytest.param("cfl-superbee", marks=pytest.mark.slow),
+        pytest.param("koren-ssp3", marks=pytest.mark.slow),
+    ],
+)
 def test_a_wave_that_leaves_a_periodic_row_comes_back_in(name: str) -> None:
     n = 40
     walls = {"left": Periodic("right"), "right": Periodic("left"), "boundary": Neumann()}
@@ -133,7 +146,7 @@ def test_a_wave_that_leaves_a_periodic_row_comes_back_in(name: str) -> None:
     assert np.abs(moved - np.roll(new, 17)).max() < 1e-13
 
 
-@pytest.mark.parametrize("name", SLOPED)
+@pytest.mark.parametrize("name", ["barth-jespersen", pytest.param("venkatakrishnan", marks=pytest.mark.slow)])
 def test_slopes_know_where_the_centre_of_a_periodic_face_is(name: str) -> None:
     """From either side the offset to the face's centre is half the way between squares."""
     walls = {"left": Periodic("right"), "right": Periodic("left"), "bottom": Periodic("top"), "top": Periodic("bottom")}
@@ -149,18 +162,6 @@ def test_slopes_know_where_the_centre_of_a_periodic_face_is(name: str) -> None:
 
 
 def test_barth_and_jespersens_slopes_are_nearly_second_order_on_triangles() -> None:
-    errors = []
-    for n in (8, 16, 32, 64):
-        graph = dual(jittered(n, 0.2, n), Neumann())
-        steps = round(0.25 * n / 0.15)
-
-        def profile(shift: float, graph: DualGraph = graph) -> np.ndarray:
-            return np.exp(-60 * ((graph.x - 0.35 - shift) ** 2).sum(axis=1))
-
-        new = advance(
-            "barth-jespersen-ssp2", graph, profile(0.0), 0.25 / steps, steps, parameters={"velocity": (1.0, 1.0)}
-        )
-        errors.append(graph.V @ np.abs(new - profile(0.25)))
-    rates = np.log2(np.array(errors[:-1]) / errors[1:])
-    # Extrema are clipped: 1.68, 1.92, 1.82 were measured; upwind has 0.52, 0.65, 0.78 there.
+    rates = orders_of_a_bump("barth-jespersen-ssp2", dual(jittered(48, 0.2, 0), Neumann()), (6, 12, 24, 48), 0.15)
+    # Extrema are clipped: 1.59, 1.88, 1.85 were measured; upwind has 0.53, 0.72, 0.78 there.
     assert rates[-1] > 1.6, rates

@@ -11,18 +11,18 @@ TORUS = {"left": ff.Periodic("right"), "bottom": ff.Periodic("top")}
 
 
 def test_periodic_advection_returns_to_its_initial_field_in_first_order() -> None:
-    errors = []
-    for n in (64, 128, 256, 512):
-        mesh = _row(n)
+    errors, mesh = [], _row(512)
+    for waves in (8, 4, 2, 1):
+        # A turn of each is one over 64, 128, 256 and 512 cells.
         run = ff.simulate(
             "rk4",
             mesh,
             equation="advection",
             parameters={"velocity": (1.0, 0.0)},
-            initial="sin(2*pi*x)",
+            initial=f"sin({2 * waves}*pi*x)",
             boundary=TORUS,
-            dt=0.5 / n,
-            steps=2 * n,
+            dt=0.5 / 512,
+            steps=1024 // waves,
         )
         errors.append(float(np.abs(run.final - run.fields[0]).max()))
     # Upwind: the amplitude falls by exp(−2π²/n) in one turn.
@@ -84,7 +84,7 @@ def test_free_outflow_lets_a_field_leave_without_a_trace() -> None:
 def test_a_constant_stays_constant_between_inflow_of_it_and_free_outflow() -> None:
     for equation, name in (("advection", "velocity"), ("burgers", "direction"), ("traffic", "direction")):
         run = ff.simulate(
-            "rk4",
+            "rk4" if equation == "advection" else "midpoint",
             squares(6),
             equation=equation,
             parameters={name: (1.0, 0.5)},

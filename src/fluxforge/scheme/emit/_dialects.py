@@ -61,6 +61,7 @@ def _split_number(size: sp.Number) -> tuple[int | float, int]:
     return (int(value) if value.is_integer() and value < EXACT_BELOW else value), 1
 
 
+@functools.lru_cache(maxsize=4096)
 def _factor_key(factor: sp.Expr) -> tuple[int, str]:
     """Constants, Δt, α, symbols, then functions and sums; each kind in the order of its text."""
     base = factor.base if factor.is_Pow else factor
