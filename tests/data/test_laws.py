@@ -67,7 +67,14 @@ LAWS = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "law"), [*(("pairs", law) for law in LAWS), ("two-cells", "cubic"), ("meshes", "cubic")]
+    ("kind", "law"),
+    [
+        ("pairs", "cubic"),
+        pytest.param("pairs", "volume", marks=pytest.mark.slow),
+        ("pairs", "directional"),
+        ("two-cells", "cubic"),
+        ("meshes", "cubic"),
+    ],
 )
 def test_the_answer_is_that_of_the_law(kind: str, law: str) -> None:
     p = first(drawn(kind, law=LAWS[law]), 8)
@@ -77,7 +84,7 @@ def test_the_answer_is_that_of_the_law(kind: str, law: str) -> None:
     assert np.abs(p.answer - first(drawn(kind), 8).answer)[live].max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("kind", ["pairs", "two-cells", pytest.param("meshes", marks=pytest.mark.slow)])
 def test_the_law_of_heat_spelt_out_is_the_default(kind: str) -> None:
     plain, spelt = drawn(kind), drawn(kind, law=FLUX)
     assert np.asarray(spelt.T) == pytest.approx(np.asarray(plain.T), rel=0.0, abs=1e-14)  # within [-1, 1], as below
@@ -97,8 +104,10 @@ def test_other_steps_have_the_same_law_and_the_same_noise() -> None:
 
 @pytest.mark.parametrize("kind", DATA)
 def test_noise_has_the_size_that_was_asked_for_and_depends_on_the_key_alone(kind: str) -> None:
-    clean, noisy, again = drawn(kind), drawn(kind, noise=0.1), drawn(kind, noise=0.1)
-    other = drawn(kind, noise=0.1, seed=6)
+    # Of pairs, these are drawn by other tests too.
+    law = LAWS["cubic"] if kind == "pairs" else None
+    clean = drawn(kind, law=law)
+    noisy, again, other = (drawn(kind, law=law, noise=0.1, seed=seed) for seed in (5, 5, 6))
     # Two programs: the same fields, within [-1, 1], up to a few roundings that the compiler may place differently.
     assert np.asarray(noisy.T) == pytest.approx(np.asarray(clean.T), rel=0.0, abs=1e-14)
     assert np.asarray(noisy.answer == again.answer).all()

@@ -17,6 +17,7 @@ from strategies import few
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 LADDER = 0.5 / 2.0 ** np.arange(8)
 numbers = st.floats(-3.0, 3.0)
+every_norm = pytest.mark.parametrize("norm", [pytest.param("l1", marks=pytest.mark.slow), "l2"])
 
 
 @few(30)
@@ -103,7 +104,7 @@ def test_a_kink_between_two_steps_is_part_of_the_uncertainty() -> None:
             assert abs(limit.values[name] - wanted) <= limit.uncertainty[name] < 1e-2
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2"])
+@every_norm
 def test_where_a_product_vanishes_the_constants_behind_it_are_undetermined(norm: str) -> None:
     """At θ = 0 the last layer alone is Euler's: c3 = 0 multiplies whatever the first two layers do."""
     loss = recipe.Loss(residual=recipe.Residual(theta=0.0, norm=norm))
@@ -116,7 +117,7 @@ def test_where_a_product_vanishes_the_constants_behind_it_are_undetermined(norm:
     assert best.exact
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2"])
+@every_norm
 def test_of_constants_that_do_the_same_one_is_fitted(norm: str) -> None:
     """c1·c2·flux has a gauge: the product is determined, and one of the two is held."""
     plain = layer_stages(FLUX, {"a1": 0.9, "c1": 0.8}, 1)

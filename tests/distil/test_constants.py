@@ -123,7 +123,7 @@ def test_the_least_absolute_residual_is_that_of_a_scan() -> None:
     sizes = objective(SIZES, source=False)
     best = sizes.fit(pairs())
     (minimum,), loss = best.values, best.loss
-    fine = np.linspace(minimum - 0.3, minimum + 0.3, 601) + 5e-4
+    fine = np.linspace(minimum - 0.075, minimum + 0.075, 151) + 5e-4
     values = np.array([sizes(np.array([c]), pairs()) for c in fine])
     assert abs(minimum - fine[values.argmin()]) <= 2e-3
     assert loss <= values.min() * (1 + 1e-5)

@@ -19,7 +19,15 @@ from strategies import BOUNDARIES, SIDED, few, noise
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 TWO_HOP = {"d": 1.0, "e": 0.5, "b": 0.5, "a2": 1.0}
-every_graph = pytest.mark.parametrize(("mesh", "boundary"), [(m, b) for m in SIDED for b in BOUNDARIES])
+# The triangles of "jittered" are among the cells of "mixed".
+every_graph = pytest.mark.parametrize(
+    ("mesh", "boundary"),
+    [
+        pytest.param(mesh, boundary, marks=[pytest.mark.slow] if mesh == "jittered" else [])
+        for mesh in SIDED
+        for boundary in BOUNDARIES
+    ],
+)
 
 
 @cache

@@ -73,7 +73,7 @@ def test_a_steady_state_of_a_nonlinear_conductivity_is_found_by_newton():
     assert np.abs(measured.flux - exact).max() <= 1e-8 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("equation", ["burgers", "traffic"])
+@pytest.mark.parametrize("equation", ["burgers", pytest.param("traffic", marks=pytest.mark.slow)])
 def test_riemann_problems_are_resolved_within_their_stated_errors(equation):
     data = make_dataset(spec(equation, tolerance=3e-3))
     s, f = data.samples, sp.lambdify(sp.Symbol("u", real=True), design_experiment(spec(equation)).equation.transported)

@@ -66,6 +66,10 @@ MESHES: Mapping[str, Mesh] = MappingProxyType(
         "irregular": generate(kind="irregular", cells=60, seed=1, engine="builtin"),
     }
 )
+# Quadrilaterals and irregular triangles stand for the others.
+every_mesh = pytest.mark.parametrize(
+    "mesh", ["squares", "irregular", *(pytest.param(name, marks=pytest.mark.slow) for name in ("right", "jittered"))]
+)
 PACE = 0.1 / 3.0**0.5
 
 
@@ -119,7 +123,7 @@ def test_the_counts_named_in_the_paper():
     assert nonzeros(sparse_network(2, 2, 32)) == 16
 
 
-@pytest.mark.parametrize("mesh", MESHES)
+@every_mesh
 @pytest.mark.parametrize(("layers", "depth"), [(1, 2), (2, 3)])
 def test_the_lemmas_network_is_the_first_order_scheme_on_any_mesh(mesh, layers, depth):
     graph = dual(MESHES[mesh], SIDES)
@@ -148,7 +152,7 @@ def test_twelve_and_ten_nonzeros_do_what_sixteen_are_said_to_be_needed_for(pairs
         assert float(jnp.abs(off(network, pairs)).max()) <= 1e-12
 
 
-@pytest.mark.parametrize("mesh", MESHES)
+@every_mesh
 def test_the_biased_network_is_exact_on_bounded_data_however_many_neighbours_a_cell_has(mesh):
     graph = dual(
         MESHES[mesh], {"left": Dirichlet("y"), "right": Neumann(), "bottom": Neumann(), "top": Dirichlet(-1.0)}

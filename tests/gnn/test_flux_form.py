@@ -66,7 +66,11 @@ def step_of(network: FluxNetwork, graph: DualGraph, dt: float, S: np.ndarray | N
     )
 
 
-@pytest.mark.parametrize("tableau", [nested_tableau(2), nested_tableau(3), rkl2_tableau(4)], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "tableau",
+    [nested_tableau(2), pytest.param(nested_tableau(3), marks=pytest.mark.slow), rkl2_tableau(4)],
+    ids=lambda t: t.name,
+)
 def test_before_training_the_network_is_its_integrator(tableau: Tableau) -> None:
     graph = dual(MESH, WALLS)
     T, S = np.random.default_rng(0).normal(size=(2, graph.cells))

@@ -57,7 +57,15 @@ def step_of(
     return NetworkStepper(network=network, graph=padded, S=put(S), dt=jnp.asarray(dt), parameters=constants)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+# Advection alone and another reaction have no code of their own here.
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("conduction", "anisotropic", "advection-diffusion", "reaction-diffusion"),
+        pytest.param("advection", marks=pytest.mark.slow),
+        pytest.param("allen-cahn", marks=pytest.mark.slow),
+    ],
+)
 def test_coefficients_evaluated_once_give_the_same_step(name: str) -> None:
     equation, values = BUILT_IN[name], SETTINGS[name]
     network, graph = network_of(equation), dual(MESH, walls_of(name), equation=equation)

@@ -1,5 +1,7 @@
 """Rows of cells, random profiles and waves: exact where they should be, and what published tables say."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,6 @@ from fluxforge.limiter import (
     cell_averages,
     cfl_superbee,
     create_weights,
-    draw_profiles,
     draw_rows,
     jiang_shu_rows,
     limited_step,
@@ -24,20 +25,23 @@ from fluxforge.limiter import (
 )
 from fluxforge.scheme import LIMITERS
 
+ROWS = 8
+draw = jax.jit(partial(draw_rows, rows=ROWS))
+averages = jax.jit(cell_averages, static_argnums=1)
+
 
 def test_cell_averages_are_those_of_the_profile_wherever_it_has_moved() -> None:
     with jax.enable_x64(True):
-        profiles = draw_profiles(jax.random.key(3), 12)
-        fine = np.asarray(cell_averages(profiles, 64 * 8, jnp.zeros(12)))
-        coarse = np.asarray(cell_averages(profiles, 64, jnp.zeros(12)))
-        moved = np.asarray(cell_averages(profiles, 64, jnp.full(12, 3.25)))
+        profiles, _ = draw(jax.random.key(3))
+        fine = np.asarray(averages(profiles, 64 * 8, jnp.zeros(ROWS)))
+        coarse, moved = (np.asarray(averages(profiles, 64, jnp.full(ROWS, shift))) for shift in (0.0, 3.25))
     # Averages of averages, up to the round-off of differences of antiderivatives of the order 1.
-    assert np.abs(fine.reshape(12, 64, 8).mean(axis=2) - coarse).max() < 1e-12
+    assert np.abs(fine.reshape(ROWS, 64, 8).mean(axis=2) - coarse).max() < 1e-12
     assert np.abs(np.roll(coarse, 16, axis=1) - moved).max() < 1e-12
 
 
 def test_profiles_of_two_batches_differ_and_of_one_do_not() -> None:
-    first, again, other = (draw_rows(jax.random.key(k), 6)[0].centre for k in (1, 1, 2))
+    first, again, other = (draw(jax.random.key(k))[0].centre for k in (1, 1, 2))
     assert jnp.array_equal(first, again)
     assert not jnp.array_equal(first, other)
 
@@ -59,8 +63,8 @@ def test_families_and_networks_stay_within_their_bounds(family) -> None:  # type
 
 
 def test_a_limiter_within_the_bound_keeps_total_variation_and_total() -> None:
-    profiles, c = draw_rows(jax.random.key(5), 8)
-    u = cell_averages(profiles, 64, jnp.zeros(8))
+    profiles, c = draw(jax.random.key(5))
+    u = averages(profiles, 64, jnp.zeros(ROWS))
     phi = network_phi(create_weights(jax.random.key(1), 8, 2))
     new = advance(phi, u, c, 50)
     variation = [np.abs(np.diff(each, axis=1, append=each[:, :1])).sum(axis=1) for each in (u, new)]
@@ -73,10 +77,10 @@ def test_rows_step_as_the_scheme_of_the_same_limiter_does() -> None:
     from fluxforge.scheme.limiters import C, R
 
     with jax.enable_x64(True):
-        profiles, c = draw_rows(jax.random.key(7), 3)
-        u = cell_averages(profiles, 64, jnp.zeros(3))
-        ours = limited_step(cfl_superbee)(u, c)
-        built_in = step_of(LIMITERS["cfl-superbee"])(u, c)
+        profiles, c = draw(jax.random.key(7))
+        u = averages(profiles, 64, jnp.zeros(ROWS))
+        ours = jax.jit(limited_step(cfl_superbee))(u, c)
+        built_in = jax.jit(step_of(LIMITERS["cfl-superbee"]))(u, c)
     assert np.abs(np.asarray(ours - built_in)).max() < 1e-14
     assert {R, C} == LIMITERS["cfl-superbee"].phi.free_symbols
 

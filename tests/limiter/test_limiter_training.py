@@ -1,5 +1,6 @@
 """Training of limiters in a run folder: resumed after an interruption, it gives the same networks."""
 
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -12,10 +13,11 @@ from fluxforge.limiter import TrainedLimiter, _train, train_limiter
 from fluxforge.run import RunFolder
 
 CHANGES = {"training.steps": 6, "training.chunk": 2, "training.checkpoint_every": 2, "training.batch": 2, "seeds": 2}
+CHANGES |= {"network.width": 4, "network.depth": 1}
 
 
 def small() -> recipe.Recipe:
-    return recipe.override(recipe.load("limiter"), {**CHANGES, "network.width": 4})
+    return recipe.override(recipe.load("limiter"), CHANGES)
 
 
 def train(path: Path, stop_at: int | None = None) -> list[np.ndarray]:
@@ -37,6 +39,9 @@ def test_a_training_that_is_interrupted_and_resumed_gives_the_same_network(
 ) -> None:
     # The choice among the networks takes 2,048 steps, and is the same for the same networks.
     monkeypatch.setattr(_train, "_choose", lambda weights, plan: TrainedLimiter(weights, 0, np.ones(3), ()))
+    # Every run would compile its own chunks of steps.
+    shared = cache(partial(_train.train_chunk, _train.plan_training(small())))
+    monkeypatch.setattr(_train, "train_chunk", lambda plan, phase, steps: shared(phase, steps))
     whole = train(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "parts", stop_at=4)

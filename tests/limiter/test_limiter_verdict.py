@@ -58,10 +58,10 @@ def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted
         (VAN_LEER, BETTER | {"2048": 0.985}, "2048 steps"),
         (VAN_LEER, BETTER | {"512": float("nan")}, "512 steps"),
         # Beyond the bound, as good as its errors may be; then by 0.2 %.
-        ("max(0, 1 + (1 + c)*(r - 1)/3)", BETTER, "by intervals"),
+        pytest.param("max(0, 1 + (1 + c)*(r - 1)/3)", BETTER, "by intervals", marks=pytest.mark.slow),
         ("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", BETTER, "by intervals"),
         # Within the bound, and of first order only.
-        (f"0.9*{VAN_LEER}", BETTER, "φ(1) = 1"),
+        pytest.param(f"0.9*{VAN_LEER}", BETTER, "φ(1) = 1", marks=pytest.mark.slow),
         (f"0.9999*{VAN_LEER}", BETTER, "φ(1) = 1"),
         # 1 at r = 1 alone.
         ("max(0, min(min(2*r/c, 2/(1 - c)), where((0.99999 < r)*(r < 1.00001), 1, 0.9*r)))", BETTER, "φ(1) = 1"),

@@ -14,7 +14,7 @@ from fluxforge import recipe
 from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.mesh import squares
 from fluxforge.paper.studies._decoys import FluxMessage
-from fluxforge.pipeline import discover, explain, resume
+from fluxforge.pipeline import _outcome, _problems, discover, explain, resume
 from fluxforge.scheme import find, load
 from fluxforge.scheme.emit import emit
 from own_equations import CUBIC, FISHER, written
@@ -25,11 +25,20 @@ SMALL: dict[str, Any] = {
     "order": None,
     "parameters": {"D": 1.0, "r": R},
     "network.width": 8,
+    "network.depth": 1,
     "search.restarts": 1,
     "search.evaluations": 6000,
-    "search.samples": 600,
+    "search.samples": 200,
     "evaluation.meshes": 0,
 }
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer and smaller meshes to judge by; one family in the certificate, which is no part of the verdict here."""
+    monkeypatch.setattr(_problems, "MESHES", 4)
+    monkeypatch.setattr(_problems, "CELLS", 40)
+    monkeypatch.setattr(_outcome, "FAMILIES", ("squares",))
 
 
 class ReactingUpdate(AbstractMLP):
@@ -90,7 +99,7 @@ def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the recipe's file to the report; no formula describes so short a training to a millionth."""
-    few = {"training.steps": 20, "training.chunk": 10, "training.batch": 8, "search.evaluations": 200}
+    few = {"training.steps": 4, "training.chunk": 2, "training.batch": 8, "search.evaluations": 200}
     spec = spec_of(FISHER, tmp_path, **few, **{"search.threshold": 1e-6, "search.samples": 100, "network.width": 4})
     monkeypatch.chdir(tmp_path)
     content = recipe.text("first-order", changes=_flat(spec))

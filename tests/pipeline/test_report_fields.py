@@ -12,7 +12,7 @@ from fluxforge.run import RunFolder
 from fluxforge.scheme import find
 from fluxforge.train import train
 
-TINY = {"training.steps": 2, "training.chunk": 1, "training.batch": 4, "network.width": 4}
+TINY = {"training.steps": 2, "training.chunk": 1, "training.batch": 4, "network.width": 4, "network.depth": 1}
 TINY |= {"evaluation.meshes": 2, "evaluation.cells": 40, "evaluation.rollout": 3, "evaluation.engine": "builtin"}
 SPEC = recipe.override(recipe.load("first-order"), TINY)
 

@@ -15,7 +15,7 @@ from small_runs import graphs, opened
 from fluxforge.train import train
 from processes import line
 
-KILLS = 4
+KILLS = 2
 
 
 @contextmanager
