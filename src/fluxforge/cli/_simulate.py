@@ -127,7 +127,10 @@ SaveEvery = Annotated[
 
 def simulate(
     scheme: Annotated[
-        str | None, scheme_argument("Name of a built-in scheme, a scheme.json file, or a run folder.")
+        str | None,
+        scheme_argument(
+            "Name of a built-in scheme, a scheme.json file, or a run folder: its network, or the scheme of its flux."
+        ),
     ] = None,
     mesh: MeshFile = None,
     equation: EquationName = None,
