@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from fluxforge._machine import count_cores, free_memory
+from fluxforge._machine import count_cores, find_version, free_memory
 
 Status = Literal["ok", "missing", "optional"]
 OLDEST_PYTHON = (3, 11)
@@ -120,7 +120,7 @@ def _gmsh() -> Check:
 
     problem = gmsh_problem()
     if problem is None:
-        return Check("gmsh", "ok", _version("gmsh"))
+        return Check("gmsh", "ok", find_version("gmsh") or "version unknown")
     what, _, advice = problem.partition(": ")
     return Check("gmsh", "optional", f"{what}; the built-in mesh generator is used instead", advice)
 
@@ -128,15 +128,8 @@ def _gmsh() -> Check:
 def _extra(name: str, purpose: str, advice: str) -> Check:
     """An extra, found without importing it: pysr downloads Julia at its first import."""
     if find_spec(name) is not None:
-        return Check(name, "ok", _version(name))
+        return Check(name, "ok", find_version(name) or "version unknown")
     return Check(name, "optional", f"not installed ({purpose})", advice)
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "version unknown"
 
 
 def _compiler() -> Check:

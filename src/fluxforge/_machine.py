@@ -3,7 +3,7 @@
 import os
 import platform
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 # Control groups, version 2 then version 1: the memory limit of a container, and its use.
@@ -60,6 +60,14 @@ def count_threads() -> int:
     return int(setting) if setting.isdigit() and int(setting) else count_cores()
 
 
+def find_version(package: str) -> str | None:
+    """The installed version of a package; None if it is not installed, or not as a package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 def environment() -> dict[str, str]:
     """Versions of Python and the libraries, and the device: what a result depends on. Opens the JAX device."""
     # Imported here: the command line reads this module before it needs JAX.
@@ -67,6 +75,7 @@ def environment() -> dict[str, str]:
 
     versions = {"python": platform.python_version(), "platform": platform.machine()}
     for name in LIBRARIES:
-        versions[name] = version(name)
+        # gmsh may be absent, or be a system's module without metadata: the built-in generators take its place.
+        versions[name] = find_version(name) or "unknown"
     device = jax.devices()[0]
     return versions | {"device": device.device_kind if device.platform != "cpu" else "cpu", "system": sys.platform}

@@ -109,3 +109,11 @@ def test_free_memory_falls_back_to_what_the_system_says(
 
 def test_there_is_a_core() -> None:
     assert _machine.count_cores() >= 1
+
+
+def test_a_library_that_is_not_installed_does_not_end_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gmsh may be missing: its version is part of what every discovery records."""
+    monkeypatch.setattr(_machine, "LIBRARIES", ("numpy", "no-such-library"))
+    versions = _machine.environment()
+    assert versions["no-such-library"] == "unknown"
+    assert versions["numpy"] != "unknown"

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from fluxforge import recipe
+from fluxforge._machine import find_version
 from fluxforge.bench._pyg import pyg_device_name, pyg_installed, pyg_thread_counts, pyg_training, with_threads
 from fluxforge.bench._step import best_seconds
 from fluxforge.data._problem import AbstractSource, FixedSource
@@ -169,7 +169,7 @@ def _record(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps:
         seeds_steps_per_s=seeds * rates["seeds"],
         seeds_per_s=seeds * rates["seeds"] / ours.spec.training.steps,
         training_steps=ours.spec.training.steps,
-        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        versions={"python": platform.python_version(), **{name: find_version(name) for name in PACKAGES}},
     )
 
 
@@ -179,10 +179,3 @@ def _fastest_rate(rates: Mapping[str, float], peer: str) -> tuple[float, int] | 
         (rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")
     ]
     return max(candidates) if candidates else (None, None)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
