@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # The tests of a file run in one worker, so that what they share is made once; files start in the order of conftest.py.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Dozens of processes are started: each would compile the package if it may not write bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: discover test check validate portable faults docs bench clean help
@@ -40,10 +41,11 @@ check: $(VENV)/installed-dev  ## formatting, lint, types, import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 
-validate: $(VENV)/installed-test  ## the slow studies
-	$(PYTEST) -m slow
+validate: $(VENV)/installed-test  ## the slow studies, with XLA's optimisation
+	XLA_FLAGS="$(XLA_FLAGS)" $(PYTEST) -m slow --dist worksteal
 
 portable: $(VENV)/installed-test  ## the numerical tests as other processors would run them; ARGS="--list", ARGS="--all" …
 	$(BIN)/python tests/portable.py $(ARGS)

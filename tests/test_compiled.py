@@ -26,7 +26,7 @@ print(value, told.count("/jax/compilation_cache/cache_hits"))
 
 
 def test_a_process_finds_what_this_one_has_compiled_and_adds_nothing() -> None:
-    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == jax.config.jax_compilation_cache_dir
+    assert os.environ["JAX_COMPILATION_CACHE_DIR"] == jax.config.values["jax_compilation_cache_dir"]
 
     def ask() -> str:
         return subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True).stdout.strip()

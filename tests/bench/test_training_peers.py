@@ -32,6 +32,12 @@ def pyg() -> Any:
     return pytest.importorskip("torch")
 
 
+def _fixed(spec: recipe.Recipe) -> FixedSource:
+    made = source(spec)
+    assert isinstance(made, FixedSource)
+    return made
+
+
 def in_doubles(**fields: Any) -> recipe.Recipe:
     return recipe.override(toy_training(1), {"training.precision": "float64"} | fields)
 
@@ -81,7 +87,7 @@ def test_the_same_weights_give_the_same_loss_and_gradient(pyg: Any) -> None:
 
     spec = in_doubles()
     ours = our_training(spec, source(spec))
-    problems = jax.tree.map(lambda leaf: leaf[-7:], source(spec).problems)
+    problems = jax.tree.map(lambda leaf: leaf[-7:], _fixed(spec).problems)
     expected, gradient = loss_and_gradient(ours.first, problems, spec)
     model = pyg_network(ours.first)
     weights = list(model.parameters())
@@ -97,7 +103,7 @@ def test_the_same_weights_give_the_same_loss_and_gradient(pyg: Any) -> None:
 def test_the_same_batches_give_the_same_training(pyg: Any) -> None:
     # With one problem over and over, it does not matter who draws the batch.
     spec = in_doubles(**{"loss.sparsity.weight": 1e-2, "training.learning_rate": 1e-2})
-    alike = jax.tree.map(lambda leaf: jnp.repeat(leaf[:1], 8, axis=0), source(spec).problems)
+    alike = jax.tree.map(lambda leaf: jnp.repeat(leaf[:1], 8, axis=0), _fixed(spec).problems)
     ours = our_training(spec, FixedSource(alike))
     before = np.asarray(parameters(ours.first))
     peers = [pyg_training(spec, ours.first, alike, prepared=prepared) for prepared in (False, True)]

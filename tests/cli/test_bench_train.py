@@ -1,11 +1,13 @@
 """`fluxforge bench train`."""
 
+from typing import Any
+
 import pytest
 from cli_runs import Cli, only_line
 
 from fluxforge.bench import TrainBench, _step, _train
 
-MEASURED = {
+MEASURED: dict[str, Any] = {
     "parameters": 516,
     "batch": 4,
     "precision": "float32",

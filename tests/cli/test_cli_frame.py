@@ -60,7 +60,7 @@ def test_help_ends_with_an_example_of_the_command(cli: Cli, path: tuple[str, ...
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path], ids=" ".join)
 def test_examples_of_the_help_are_command_lines(path: tuple[str, ...]) -> None:
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     for name in path:
         command = command.commands[name]
     for example in command.epilog.split("\n\n")[1:]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import Cli, only_line
@@ -41,7 +42,8 @@ def test_one_scheme_is_shown_with_its_formulas_and_claims(cli: Cli, name: str) -
     told = cli("schemes", name)
     assert (told.code, told.err) == (0, "")
     words = "".join(told.out.split())
-    for stage in to_document(BUILT_IN[name])["stages"]:
+    document: Any = to_document(BUILT_IN[name])
+    for stage in document["stages"]:
         for entry in (*stage["messages"].values(), *stage["outputs"].values()):
             assert "".join(entry["expression"].split()) in words
     assert ("θ = 1/2" in told.out) == BUILT_IN[name].implicit

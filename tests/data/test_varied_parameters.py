@@ -1,5 +1,7 @@
 """Parameters that jump from cell to cell, on cells of other sizes: the rate is that of the mesh itself."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,7 @@ from fluxforge.scheme import find
 from fluxforge.stepping import operator
 
 MESH = jittered(4)
-VALUES = {
+VALUES: dict[str, Any] = {
     "conduction": (("rhoc", 2.0), ("k", 3.0)),
     "advection-diffusion": (("velocity", (9.0, 4.0)), ("D", 2.0)),
     "heat": (("alpha", 1.0),),

@@ -61,9 +61,9 @@ def test_every_decimal_is_set_free_and_filled_in_again() -> None:
     stages = stage(0.25 * A / delta * (T_N - 1.5 * T_P), T + 2 * dt / V * z + 0.25 * dt * S)
     free = set_free(stages)
     assert sorted(free.values.values()) == [-1.5, 0.25, 0.25]
-    assert not any(
-        each.expression.atoms(sp.Float) for s in free.stages for each in (*s.messages.values(), *s.outputs.values())
-    )
+    expressions = [each.expression for s in free.stages for each in s.messages.values()]
+    expressions += [each.expression for s in free.stages for each in s.outputs.values()]
+    assert not any(expression.atoms(sp.Float) for expression in expressions)
     # Whole numbers are structure.
     assert free.stages[0].outputs["T_new"].expression.has(2 * dt * z / V)
     assert free.fill_constants(free.values) == stages

@@ -98,7 +98,7 @@ class FakeRegressor:
 def fake(monkeypatch):
     module = types.ModuleType("pysr")
     module.__spec__ = importlib.machinery.ModuleSpec("pysr", None)
-    module.PySRRegressor = FakeRegressor
+    vars(module)["PySRRegressor"] = FakeRegressor
     monkeypatch.setitem(sys.modules, "pysr", module)
     return module
 

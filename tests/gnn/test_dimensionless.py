@@ -1,5 +1,7 @@
 """The paper's networks with dimensionless features: other units of length and time change nothing."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +16,7 @@ from fluxforge.pde import BUILT_IN
 from fluxforge.stepping import NetworkStepper
 from strategies import moved
 
-VALUES = {"heat": {"alpha": 1.3}, "advection-diffusion": {"velocity": (2.0, 1.0), "D": 0.7}}
+VALUES: dict[str, Any] = {"heat": {"alpha": 1.3}, "advection-diffusion": {"velocity": (2.0, 1.0), "D": 0.7}}
 
 
 def step(name: str, features: str, scale: float, T: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Networks in the form of a flux for other equations than heat: capacity, jumps, transport, reactions and walls."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -22,7 +24,7 @@ MESH = jittered(5)
 CELLS = len(MESH.cells)
 DRAW = np.random.default_rng(0)
 JUMPS = np.exp(DRAW.uniform(-1.5, 1.5, CELLS))
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "conduction": {"k": JUMPS, "rhoc": JUMPS[::-1].copy()},
     "anisotropic": {"K": ((2.0, 0.4), (0.4, 1.0))},
     "advection": {"velocity": (1.0, 0.4)},

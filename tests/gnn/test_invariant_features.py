@@ -1,5 +1,7 @@
 """Networks that are given d·n, a·n, tangential parts and the correction by gradients: what they can learn then."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.flatten_util
@@ -197,7 +199,7 @@ def test_a_recipe_names_invariants_that_there_are() -> None:
 def test_a_recipe_of_another_equation_gives_its_network_what_faces_see_of_the_parameters() -> None:
     """The data's own a·n, n·K n and tangential parts are those that NumPy resolves on the same graph."""
     flow_recipe = small(invariants=("a_n", "a_t", "K_nn", "K_nt"), flows=True)
-    network = begin(flow_recipe, optimiser(flow_recipe.training)).network
+    network: Any = begin(flow_recipe, optimiser(flow_recipe.training)).network
     assert [str(own) for own in network.layers[0].messages[0].features[-4:]] == ["a_n", "a_t", "K_nn", "K_nt"]
     graph = GRAPHS["plane"]
     fields = resolve(CARRIED, graph, {"a": np.tile(VALUES["a"], (len(graph.n), 1)), "K": VALUES["K"]})

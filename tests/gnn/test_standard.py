@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,7 +33,7 @@ TINY = recipe.Recipe(
 
 def parts(network: Network) -> list[tuple[Standardised, tuple[str, ...]]]:
     """Every MLP with the names of its inputs."""
-    mlp_parts = [part for layer in network.layers for part in (*layer.messages, layer.update)]
+    mlp_parts: list[Any] = [part for layer in network.layers for part in (*layer.messages, layer.update)]
     assert all(isinstance(part.f, Standardised) for part in mlp_parts)
     return [(part.f, tuple(map(str, part.features))) for part in mlp_parts]
 
@@ -62,7 +63,7 @@ def test_the_precision_of_the_inputs_is_kept() -> None:
 
 
 def test_given_inputs_are_measured_and_learned_ones_left_alone() -> None:
-    net = random_network(spec(layers=2, hops=2, message_width=2, hidden=2))
+    net: Any = random_network(spec(layers=2, hops=2, message_width=2, hidden=2))
     rng = np.random.default_rng(1)
     features = [part.features for layer in net.layers for part in (*layer.messages, layer.update)]
     tables = [rng.normal(3.0, 5.0, (400, len(own))) for own in features]
@@ -177,6 +178,6 @@ def weights(done: Trained) -> np.ndarray:
 
 def test_without_the_word_nothing_is_standardised() -> None:
     plain = replace(TINY, network=replace(TINY.network, standardise=False))
-    network = begin(plain, optimiser(plain.training), data()).network
+    network: Any = begin(plain, optimiser(plain.training), data()).network
     assert not any(isinstance(layer.update.f, Standardised) for layer in network.layers)
     assert not any(isinstance(layer.update.f, Standardised) for layer in build(TINY.network, jax.random.key(0)).layers)

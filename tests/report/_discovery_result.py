@@ -38,7 +38,7 @@ LAW = {
     "scatter": 1e-16,
     "wrong_signs": 0.0,
 }
-RESULT = {
+RESULT: dict[str, Any] = {
     "recipe": "first-order",
     "recovered": True,
     "update": "residual",
@@ -101,7 +101,7 @@ NEAR = {"A": 1.03, "delta": -0.96, "V": -1.004, "dt": 0.96}
 FAR = {"A_PN": 1.06, "delta_PN": -0.99, "A_NQ": 1.1, "delta_NQ": -0.87, "V_P": -0.96, "V_N": -1.07, "dt": 1.8}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 # Read through its stencil: no search, so no fronts, and constants in the limit of small steps.
-READ = {key: value for key, value in RESULT.items() if key != "fronts"} | {
+READ: dict[str, Any] = {key: value for key, value in RESULT.items() if key != "fronts"} | {
     "recipe": "midpoint",
     "constants": {"a1": 0.5000072, "c1": 0.5000017, "c2": 1.00000006},
     "constants_uncertainty": {"a1": 3.8e-6, "c1": 1.1e-6, "c2": 7.5e-8},

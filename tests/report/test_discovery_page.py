@@ -3,6 +3,7 @@ import csv
 import html
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from _discovery_result import EARLY, FRONTS, METRICS, RESULT, read
@@ -73,7 +74,7 @@ class Outline(HTMLParser):
 
 
 HARD = {"complexity": 3, "error": 0.1, "formula": 'min(a, "b")'}
-WRITTEN_FRONTS = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [HARD]}}
+WRITTEN_FRONTS: dict[str, Any] = FRONTS | {"z2": {"kind": "message", "chosen": None, "rows": [HARD]}}
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 import copy
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ def test_lines_go_through_the_best_constants_and_the_networks_are_hollow():
 def test_the_limit_stands_at_the_left_edge_with_its_uncertainty():
     result = READ | {"constants_uncertainty": {"c2": 0.01}}
     panel = limit_figure(read(result)).axes[1]
+    bars: Any
     (bars,) = panel.containers
     (bar,) = bars.lines[2][0].get_segments()
     np.testing.assert_allclose(bar[:, 1], [0.99000006, 1.01000006])

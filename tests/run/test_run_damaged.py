@@ -111,7 +111,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "size": (lambda t: t.update({"['w']": np.zeros(7)}), r"\['w'\] should be float64\[2,3\], found float64\[7\]"),
     "type": (
-        lambda t: t.update({"['n']": np.float32(0)[None][0:1].reshape(())}),
+        lambda t: t.update({"['n']": np.zeros((), np.float32)}),
         r"\['n'\] should be int32\[\], found float32\[\]",
     ),
     "missing": (lambda t: t.pop("['n']"), r"\['n'\] should be int32\[\], found absent"),

@@ -1,6 +1,7 @@
 """Code of transport schemes takes the step of our stepper: lines of cells, least and largest messages, offsets."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -70,8 +71,10 @@ def test_lines_that_a_mesh_does_not_have_are_refused_by_the_code_and_by_the_arra
 def test_only_a_reduction_other_than_the_sum_is_stored() -> None:
     plain = SchemeBuilder().stage({"z": "T_N - T_P"}, {"T_new": "T + z"}).build("plain")
     least = SchemeBuilder().stage({"z": (Hop.EDGE, "T_N", Reduction.MIN)}, {"T_new": "T + z"}).build("least")
-    assert to_document(plain)["stages"][0]["messages"]["z"] == {"hop": "edge", "expression": "T_N - T_P"}
-    assert to_document(least)["stages"][0]["messages"]["z"]["reduction"] == "min"
+    documents: list[Any] = [to_document(plain), to_document(least)]
+    of_plain, of_least = (document["stages"][0]["messages"]["z"] for document in documents)
+    assert of_plain == {"hop": "edge", "expression": "T_N - T_P"}
+    assert of_least["reduction"] == "min"
     assert from_document(to_document(least)) == least != plain
 
 

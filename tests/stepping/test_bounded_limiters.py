@@ -259,9 +259,9 @@ def test_what_cells_hold_is_conserved_and_constants_are_kept(name: str) -> None:
 
 def inner_cells(graph: DualGraph, rings: int) -> np.ndarray:
     """Cells that are more than so many faces away from the walls."""
-    near = (graph.slot_node >= graph.cells).any(axis=1)
+    near = np.any(graph.slot_node >= graph.cells, axis=1)
     for _ in range(rings):
-        near |= near[np.minimum(graph.slot_node, graph.cells - 1)].any(axis=1)
+        near = near | np.any(near[np.minimum(graph.slot_node, graph.cells - 1)], axis=1)
     return ~near
 
 

@@ -1,6 +1,7 @@
 """What is given to a stepper stays the caller's."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from fluxforge.stepping import AbstractStepper, network_stepper, stepper
 
 def _general() -> Scheme:
     """A scheme that is not linear, which has a stepper of its own."""
-    document = to_document(find("euler"))
+    document: Any = to_document(find("euler"))
     document["stages"][0]["messages"]["z"]["expression"] = "alpha*A/delta*(T_N**3 - T_P**3)"
     return from_document(document)
 

@@ -33,7 +33,7 @@ def test_multigrid_agrees_with_the_direct_solver(graph: DualGraph, fourier: floa
     dt = fourier * fourier_step(graph)
     direct, amg = (stepper(CN, graph, dt, source=S, solver=solver) for solver in ("direct", "amg"))
     assert isinstance(amg, IterativeStepper)
-    assert amg.solver.levels
+    assert vars(amg.solver)["levels"]
     exact, after = (np.asarray(step.rollout(T, 3)) for step in (direct, amg))
     # A solve leaves ‖V r‖₂ ≤ 1e-13 ‖V b‖₂, b = T + θ·(sources and walls). The least eigenvalue of V·(the system) is at
     # least min V, so that T_θ is off by e, |e| ≤ 1e-13 ‖V b‖₂ / min V, and T' by (e − r)/θ, in each of three steps.

@@ -183,14 +183,14 @@ def test_a_member_that_fails_does_not_disturb_the_others() -> None:
 def test_a_gradient_far_beyond_the_usual_one_is_an_explosion(
     size: float, usual: float, number: int, sane: bool
 ) -> None:
-    numbers = (jnp.asarray(value) for value in (1.0, size, usual))
-    assert bool(step_module._is_sane(*numbers, jnp.asarray(number))) is sane
+    loss, now, before = (jnp.asarray(value) for value in (1.0, size, usual))
+    assert bool(step_module._is_sane(loss, now, before, jnp.asarray(number))) is sane
 
 
 @pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
 def test_a_loss_that_is_not_finite_is_not_sane(loss: float) -> None:
-    numbers = (jnp.asarray(value) for value in (loss, 1.0, 1.0))
-    assert not bool(step_module._is_sane(*numbers, jnp.asarray(3)))
+    one = jnp.asarray(1.0)
+    assert not bool(step_module._is_sane(jnp.asarray(loss), one, one, jnp.asarray(3)))
 
 
 def test_an_explosion_is_not_taken_once_it_is_known_what_is_usual() -> None:

@@ -99,7 +99,10 @@ def test_bars_span_the_principal_values(result: dict[str, Any]) -> None:
 
 def test_exact_values_are_lines_on_lattices_only(result: dict[str, Any]) -> None:
     panels = diffusivity_figure(read_partial(result, consistency.Result)).axes
-    dotted = [sorted(line.get_ydata()[0] for line in panel.lines if line.get_linestyle() == ":") for panel in panels]
+    dotted = [
+        sorted(np.asarray(line.get_ydata())[0] for line in panel.lines if line.get_linestyle() == ":")
+        for panel in panels
+    ]
     assert dotted[2] == pytest.approx([0.7, 1.3, 1.7, 4.3])
     assert dotted[1] == pytest.approx([1.0, 1.0, 2.7, 2.76])
     assert dotted[3] == dotted[4] == []

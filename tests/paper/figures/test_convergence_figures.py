@@ -82,7 +82,7 @@ def test_errors_end_where_a_scheme_blows_up(result: dict[str, Any], tmp_path: Pa
     figure = errors_figure(read_partial(result, convergence.Result))
     figure.savefig(tmp_path / "errors.png")
     in_time, in_space, in_seconds = figure.axes
-    by_name = {line.get_label().split(" (")[0]: line for line in in_time.lines}
+    by_name = {str(line.get_label()).split(" (")[0]: line for line in in_time.lines}
     assert max(by_name["euler"].get_xdata()) == 1.0
     assert max(by_name["crank-nicolson"].get_xdata()) == 2.0
     assert "in time: 1,000 cells" in by_name["network"].get_label()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -139,7 +140,7 @@ def test_messages_come_before_updates_and_the_chosen_formulas_are_marked() -> No
     message, update, table = _draw(symbolic_figure, _symbolic()).axes
     assert message.get_title().startswith("f_agg (z1")
     assert update.get_title().startswith("f_up (T_new")
-    assert [list(panel.lines[-1].get_xydata()[0]) for panel in (message, update)] == [[5, 3e-2], [7, 1e-3]]
+    assert [list(np.asarray(panel.lines[-1].get_xydata())[0]) for panel in (message, update)] == [[5, 3e-2], [7, 1e-3]]
     assert table.get_title() == "20 of 22 recovered"
 
 
@@ -185,7 +186,7 @@ def test_marks_are_drawn_where_a_network_was_trained_and_lines_everywhere(tmp_pa
 def test_constants_are_drawn_for_every_theta_with_what_was_trained(tmp_path: Path) -> None:
     first, source, second = _draw(constants_figure, _higher_order()).axes
     assert len(first.lines) == len(source.lines) == len(second.lines) == 2 * 3 + 1
-    assert [panel.lines[-1].get_ydata()[0] for panel in (first, source, second)] == [0.5, 0.5, 1.0]
+    assert [np.asarray(panel.lines[-1].get_ydata())[0] for panel in (first, source, second)] == [0.5, 0.5, 1.0]
     half = next(line for line in first.lines if line.get_label() == "θ = 0.5, trained")
     assert list(half.get_ydata()) == pytest.approx([_nested(1.1 * step, 0.5, 2)["c1"] for step in TRAINED])
     alone = _higher_order()
@@ -215,7 +216,7 @@ def test_four_layers_are_drawn_with_and_without_trained_networks(tmp_path: Path)
     alone["networks"] = {}
     panels = _drawn(_draw(four_layers_figure, alone), tmp_path)
     assert [len(panel.lines) for panel in panels] == [8, 8]
-    dotted = [line.get_ydata()[0] for line in panels[0].lines[1::2]]
+    dotted = [np.asarray(line.get_ydata())[0] for line in panels[0].lines[1::2]]
     assert dotted == pytest.approx([1 / 4, 1 / 3, 1 / 2, 1])
 
 

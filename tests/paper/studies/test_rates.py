@@ -281,6 +281,7 @@ def test_the_table_has_a_row_per_recipe(whole: Mapping[str, Any]) -> None:
 
 def test_the_figure_has_a_bar_per_recipe_and_verdict(whole: Mapping[str, Any], tmp_path: Path) -> None:
     figure = rates_figure(read_partial(whole, rates.Result))
+    counts: Any
     counts, explained = figure.axes
     assert sorted(bar.get_width() for bar in counts.patches) == [0, 0, 0, 1, 9, 9]
     assert [len(line.get_xdata()) for line in explained.lines] == [9, 9]
