@@ -1,7 +1,5 @@
 """The questions of a certificate that are answered by refining meshes: families, and the user's own sequence."""
 
-import math
-
 import numpy as np
 
 from fluxforge.certify._certificate import FamilyResult, Request
@@ -38,10 +36,9 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
             lambda: choose_worse(*run_patch_tests(scheme, levels.graph(levels.sizes[0]))),
         )
     result = FamilyResult(
-        study=None if studies is None else choose_worst_study(studies),
+        studies=studies or (),
         patch=patch,
         diffusion=_measure_diffusion(request, recorder, levels),
-        studies=studies or (),
         only_diffuses=equation.only_diffuses,
         effective=_measure_effective(request, recorder, levels),
     )
@@ -91,14 +88,14 @@ def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> 
 
 def _march_family(request: Request, recorder: Recorder, levels: Levels) -> FamilyResult:
     """The errors of solutions marched in time: for schemes that are not linear, of equations with transport."""
-    scheme, nothing = request.scheme, FamilyResult(None, None, None)
+    scheme = request.scheme
     if scheme.equation.velocity is None:
         recorder.add_unknown(levels.family, NOT_LINEAR)
-        return nothing
-    studies = recorder.attempt(levels.family, lambda: study_marched(scheme, levels, progress=recorder.announce))
-    if studies is None:
-        return nothing
-    result = FamilyResult(studies[0], None, None, studies, only_diffuses=False)
+        return FamilyResult()
+    study = recorder.attempt(levels.family, lambda: study_marched(scheme, levels, progress=recorder.announce))
+    if study is None:
+        return FamilyResult()
+    result = FamilyResult((study,), only_diffuses=False)
     recorder.lines.append(space_line(levels.family, result, scheme.equation.words))
     return result
 
@@ -115,14 +112,6 @@ def refine_own_meshes(request: Request, recorder: Recorder) -> tuple[SpaceStudy,
     studies = recorder.attempt(name, lambda: study_meshes(scheme, meshes, exact=exact, progress=recorder.announce))
     recorder.lines += [mesh_line(study) for study in studies or ()]
     return studies or ()
-
-
-def choose_worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
-    """The study without an order, or else of the lowest; of several without one, that of the largest last error."""
-    without = [study for study in studies if not study.l2.convergent]
-    if without:
-        return max(without, key=lambda study: study.l2.errors[-1])
-    return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)
 
 
 def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> Line:

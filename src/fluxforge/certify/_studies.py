@@ -137,13 +137,13 @@ class TimeStudy:
 
     free: Rates
     driven: Rates
-    one_cell: OneCellOrder | None = None
-    series: int | None = None
+    one_cell: OneCellOrder | None
+    series: int | None
 
     @property
     def exact_order(self) -> int | None:
         """The order from the algebra, the smallest of those known; None where nothing or no limit is known."""
-        known = [order for order in (self.series,) if order is not None]
+        known = [] if self.series is None else [self.series]
         if self.one_cell is not None:
             known += [self.one_cell.free, self.one_cell.driven]
         return None if not known or min(known) >= HIGHEST_ORDER else min(known)
@@ -162,8 +162,7 @@ class TimeStudy:
     @property
     def observed(self) -> float | None:
         """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
-        runs = [run for run in (self.free, self.driven) if not run.exact]
-        orders = [run.order for run in runs]
+        orders = [run.order for run in (self.free, self.driven) if not run.exact]
         known = [order for order in orders if order is not None]
         return min(known) if known and len(known) == len(orders) else None
 
@@ -180,7 +179,7 @@ class SpaceStudy:
     cells: tuple[int, ...]
     l2: Rates
     linf: Rates
-    problem: str = "sines"
+    problem: str
 
 
 # Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
@@ -200,7 +199,7 @@ class PatchTest:
     residual: dict[int, float]
     cell: int
     polynomial: str
-    walls: str = "held"
+    walls: str
 
     def exact(self, degree: int) -> bool:
         """Whether all polynomials up to that degree are steady to round-off."""

@@ -36,7 +36,7 @@ from fluxforge.certify.growth import (
     transient_line,
 )
 from fluxforge.certify.limiter import limited_bound_line, limiter_line, limiter_region
-from fluxforge.certify.modified import is_own_symbolically, lattice_equations, modified_line
+from fluxforge.certify.modified import choose_lattices, is_own_symbolically, modified_equation, modified_line
 from fluxforge.certify.order import check_sequence, measure_time_order, time_line
 from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
 from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
@@ -188,7 +188,7 @@ class Verification:
         conservation = ask(
             "conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where
         )
-        units = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        units = ask("units", lambda: measure_units(s, self._study_graph()), units_line, self.words)
         return replace(certificate, linearity=linearity, conservation=conservation, units=units)
 
     def _ask_small_steps(self, certificate: Certificate) -> Certificate:
@@ -226,7 +226,7 @@ class Verification:
             properties = replace(properties, riemann=studies or ())
         scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
         if scalar and equation.linear and equation.reaction == 0 and self.linear:
-            properties = replace(properties, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
+            ask("boundary layer", lambda: solve_boundary_layer(s), layer_line)
         return properties
 
     def _ask_flux(self, flux: Flux) -> TransportProperties:
@@ -328,10 +328,11 @@ class Verification:
         equations, own = {}, self.scheme.equation
         if not self.linear and not own.linear:
             self.recorder.add_unknown("modified equation", "not defined: the equation is not linear in its unknown")
-        for lattice, derive in lattice_equations(own, self.dimension).items():
+        for lattice in choose_lattices(own, self.dimension):
             name = f"modified equation, {lattice}"
             self.recorder.announce(name)
-            equation = self.recorder.attempt(name, partial(derive, self.scheme)) if self.linear else None
+            derive = partial(modified_equation, self.scheme, lattice)
+            equation = self.recorder.attempt(name, derive) if self.linear else None
             if equation is not None:
                 equations[lattice] = equation
                 self.recorder.lines.append(modified_line(lattice, equation, heat=own == HEAT))

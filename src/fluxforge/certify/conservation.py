@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import equinox as eqx
 import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
 from fluxforge.certify._enclose import compare_formulas
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings
+from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings, with_neumann_walls
 from fluxforge.certify._properties import Conservation
 from fluxforge.certify._systems import march, study_step
 from fluxforge.certify.transport import Identity
@@ -63,13 +62,8 @@ def measure_conservation(
 
 
 def insulate(graph: DualGraph) -> DualGraph:
-    """The graph with a Neumann wall, q = 0, for every one: the ghost is the owner's mirror image."""
-    walls = slice(graph.interior, None)
-    d = graph.d.copy()
-    height = np.einsum("fe,fe->f", graph.centre[walls] - graph.x[graph.owner[walls]], graph.n[walls])
-    d[walls] = 2.0 * height[:, None] * graph.n[walls]
-    new = (d, np.linalg.norm(d, axis=1), np.ones(graph.ghosts, bool), np.zeros(graph.ghosts))
-    return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, new)
+    """The graph with a Neumann wall, q = 0, for every one."""
+    return with_neumann_walls(graph, np.ones(graph.ghosts, bool), np.zeros(graph.ghosts))
 
 
 def _measure_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:

@@ -33,15 +33,15 @@ class Flux:
     states: Range
 
     @property
-    def speed(self) -> sp.Symbol | None:
+    def speed(self) -> sp.Symbol:
         """The symbol of a·n."""
-        name = self.equation.velocity
-        return None if name is None else symbol(self.equation.parameter(name).normal_name)
+        assert self.equation.velocity is not None, "an equation without transport has no such flux"
+        return symbol(self.equation.parameter(self.equation.velocity).normal_name)
 
     @property
     def carried(self) -> sp.Expr:
         """f(u) a·n, with the unknown's own symbol."""
-        return self.equation.transported * (self.speed or 0)
+        return self.equation.transported * self.speed
 
     @property
     def diffuses(self) -> bool:
@@ -93,7 +93,7 @@ def _has_exact_limit(flux: Flux) -> bool:
         for each in formula.free_symbols - set(point):
             point[each] = along if each == flux.speed else parameters.get(each.name.split("_")[0], sp.Rational(7, 5))
         values = {symbol(name): value for name, value in parameters.items()} | {equation.u: u}
-        wanted = flux.carried.subs({**values, **({} if flux.speed is None else {flux.speed: along})})
+        wanted = flux.carried.subs({**values, flux.speed: along})
         wanted -= equation.diffusion.subs(values) * slope
         apart = (formula.subs(point) - wanted).evalf(_DIGITS)
         if not apart.is_number or not abs(apart) <= _LIMIT:
@@ -114,7 +114,7 @@ def _damps(flux: Flux) -> bool:
     for v in formula.free_symbols:
         if v.name in conducting or v.name.rsplit("_", 1)[0] in conducting:
             points[v] = np.full(200, 1e-9)
-    if flux.speed is not None and flux.speed not in points:
+    if flux.speed not in points:
         return False
     u = flux.equation.u
     mean = sp.Add(*(flux.carried.xreplace({u: end}) for end in (P, N))) / 2
@@ -151,14 +151,14 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     Péclet number |a·n|/(1 − |a·n|) takes every value up to that one.
     """
     kept = {P, N, STEP, flux.speed}
-    unit = sp.S.One if peclet is None or flux.speed is None else 1 - sp.Abs(flux.speed)
+    unit = sp.S.One if peclet is None else 1 - sp.Abs(flux.speed)
     conducting = {v.name for v in flux.equation.diffusion.free_symbols}
     values = {v: _unit_value(v, conducting, unit) for v in flux.formula.free_symbols - kept}
     formula = flux.formula.xreplace(values)
     ranges: dict[sp.Symbol, Range] = {P: flux.states, N: flux.states}
-    if flux.speed is not None and speed is not None:
+    if speed is not None:
         formula = formula.xreplace({flux.speed: sp.Integer(int(speed))})
-    elif flux.speed is not None:
+    else:
         largest = 1.0 if peclet is None else peclet / (1.0 + peclet)
         ranges[flux.speed] = (-largest, largest)
     if STEP in formula.free_symbols:

@@ -18,7 +18,7 @@ from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
 from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, describe_rates, format_order
-from fluxforge.certify._systems import exact_solution, march, steady_state, study_step
+from fluxforge.certify._systems import exact_solution, march, steady_solver, study_step
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
@@ -36,27 +36,21 @@ LARGEST_ERROR = 0.1
 LEAST_MESHES = 3
 
 
-def measure_space_order(
-    scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
-) -> SpaceStudy:
+def measure_space_order(scheme: Scheme, levels: Levels) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it does not reveal every error: certificates use
     `study_family`.
     """
-    problem = replace(SINES, equation=scheme.equation, parameters=parameters)
-    return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
+    problem = replace(SINES, equation=scheme.equation)
+    return _refine(scheme, levels, (problem,), progress=None, below=np.inf)[0]
 
 
 def study_family(
-    scheme: Scheme,
-    levels: Levels,
-    *,
-    problems: tuple[Problem, ...] | None = None,
-    progress: Callable[[str], None] | None = None,
+    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
 ) -> tuple[SpaceStudy, ...]:
     """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
-    problems = problems_of(scheme.equation, levels.dimension) if problems is None else problems
+    problems = problems_of(scheme.equation, levels.dimension)
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
 
@@ -161,8 +155,12 @@ def measure_problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Prob
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
-    T = steady_state(scheme, graph, problem.source(graph), parameters=problem.settings(graph.dimension))
-    apart, V = T - u, graph.V
+    solve = steady_solver(scheme, graph, parameters=problem.settings(graph.dimension))
+    return _relative_errors(solve(problem.source(graph)) - u, u, graph.V)
+
+
+def _relative_errors(apart: np.ndarray, u: np.ndarray, V: np.ndarray) -> tuple[float, float]:
+    """The L2 and L∞ norms of `apart`, relative to those of u."""
     return float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max())
 
 
@@ -197,16 +195,8 @@ CROSSINGS = 2.0
 FRACTION, MOST_STEPS = 0.4, 40_000
 
 
-@dataclass(frozen=True)
-class _Error:
-    l2: float
-    linf: float
-
-
-def study_marched(
-    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
-) -> tuple[SpaceStudy, ...]:
-    """One study per family, of the problem that holds u on every wall; parameters are constant.
+def study_marched(scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None) -> SpaceStudy:
+    """The study of the problem that holds u on every wall, with constant parameters.
 
     Raises NumericalError where a march does not end or the field is not finite.
     """
@@ -219,14 +209,12 @@ def study_marched(
         cells.append(graph.cells)
         errors.append(_march(scheme, graph, problem))
     h = tuple(count ** (-1 / levels.dimension) for count in cells)
-    l2, linf = (
-        Rates(h, tuple(getattr(error, norm) for error in errors), below=LARGEST_ERROR, least=LEAST_LEVELS)
-        for norm in ("l2", "linf")
-    )
-    return (SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state"),)
+    l2, linf = (Rates(h, values, below=LARGEST_ERROR) for values in zip(*errors, strict=True))
+    return SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state")
 
 
-def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
+def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> tuple[float, float]:
+    """Relative L2 and L∞ error after a march from the solution itself."""
     u, settings = problem.solution(graph), problem.settings(graph.dimension)
     dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
     steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
@@ -236,8 +224,7 @@ def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
     apart = np.asarray(stepper.rollout(u, steps)) - u
     if not np.isfinite(apart).all():
         raise NumericalError(f"the field is not finite after {steps} steps of {FRACTION:g} reference steps")
-    V = graph.V
-    return _Error(float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max()))
+    return _relative_errors(apart, u, graph.V)
 
 
 def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:

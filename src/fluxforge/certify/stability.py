@@ -7,6 +7,7 @@ grows; on the lattice they cannot.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +45,7 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
-        return Stability(None, None, None, None, fourier, None, None, None, None)
+        return Stability(fourier)
     one_operator = is_one_operator(scheme)
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
@@ -53,7 +54,7 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     if one_operator:
         known = step_limit(scheme, graph, parameters=parameters)
         if known is None:
-            return Stability(factor, one_operator, None, None, fourier, None, None, None, None)
+            return Stability(fourier, factor, one_operator)
         limit, rate = known.dt, known.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
@@ -67,7 +68,7 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
         if not (scheme.equation.velocity or growth):
             above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
     interval, oscillation = (real_interval(factor), _oscillation(factor)) if one_operator else (None, None)
-    return Stability(factor, one_operator, interval, limit, fourier, rate, oscillation, below, above)
+    return Stability(fourier, factor, one_operator, interval, limit, rate, oscillation, below, above)
 
 
 def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
@@ -92,25 +93,32 @@ def _measure_transport(
     family = "cubes" if graph.dimension == 3 else "squares"
     constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
     waves = wave_limit(scheme, factor, family, parameters=constant)
-    interval = real_interval(factor)
+    known = Stability(fourier, factor, one_operator=True, waves=waves)
     if waves is not None and waves.dt == 0:
-        return Stability(factor, True, 0.0, 0.0, fourier, None, None, None, None, waves)
+        return replace(known, interval=0.0, dt_max=0.0)
     discs = step_limit(scheme, graph, parameters=parameters)
     if discs is not None:
-        limit, rate, spectral = discs.dt, discs.rate, False
+        limit, rate = discs.dt, discs.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
         values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
         rate = float(np.abs(values).max(initial=0.0))
         if not len(values) or values.real.max() > growth + GROWING * rate:
-            return Stability(factor, True, None, None, fourier, None, None, None, None, waves)
-        limit, spectral = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values)), True
+            return known
+        limit = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values))
     below = None
     if 0 < limit < math.inf:
         below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-    oscillation = _oscillation(factor)
     # Discs and eigenvalues bound the step of transport from one side only: nothing is said of steps beyond.
-    return Stability(factor, True, interval, limit, fourier, rate, oscillation, below, None, waves, spectral)
+    return replace(
+        known,
+        interval=real_interval(factor),
+        dt_max=limit,
+        rate=rate,
+        oscillation=_oscillation(factor),
+        stable_below=below,
+        spectral=discs is None,
+    )
 
 
 def _oscillation(factor: sp.Expr) -> float | None:
@@ -177,10 +185,8 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
                 f"plane waves on {stability.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
             )
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
-    if stability.spectral:
-        return _spectral_line(stability, f"{factor}; {where}", method, words)
     if not stability.bound:
-        return _tried_line(stability, f"{factor}; {where}", method, words)
+        return _no_bound_line(stability, f"{factor}; {where}", method, words)
     if math.isinf(stability.dt_max):
         return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(stability, words)}", method)
     name = f"stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
@@ -193,61 +199,43 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
 
 
 def _describe_waves(waves: WaveLimit, words: Words) -> str:
-    limit = "stable at every Δt" if math.isinf(waves.dt) else f"stable up to {waves.over_reference:.4g}"
+    limit = "at every Δt" if math.isinf(waves.dt) else f"up to {waves.over_reference:.4g} {words.step_symbol}"
     axis = ", their eigenvalues imaginary" if waves.on_axis else ""
-    return f"; plane waves on {waves.lattice}: {limit} {words.step_symbol}{axis}".replace(
-        f"Δt {words.step_symbol}", "Δt"
-    )
+    return f"; plane waves on {waves.lattice}: stable {limit}{axis}"
 
 
-def _spectral_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
-    """The line of a limit by eigenvalues, which do not bound the powers of a matrix that is not normal."""
+def _no_bound_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
+    """The line of a limit that is no bound: by eigenvalues of a matrix that may not be normal, or by steps tried."""
     assert stability.dt_max is not None
-    caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
-    if math.isinf(stability.dt_max):
-        return Line(
-            "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
-        )
-    name = f"no bound: eigenvalues stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
-    return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
-
-
-def _tried_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
-    """The line of a limit by steps that were tried; it says that this is not a bound."""
-    assert stability.dt_max is not None
-    low, high, count = TRIED
     unit = words.step_symbol
-    caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
+    if stability.spectral:
+        unlimited, limited = "every Δt keeps the eigenvalues stable", "eigenvalues stable up to"
+        caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
+    else:
+        low, high, count = TRIED
+        unlimited = f"spectral radius at most 1 at every step tried, up to {high:g} {unit}"
+        limited = "spectral radius at most 1 at steps tried up to"
+        caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
     if math.isinf(stability.dt_max):
-        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
-        return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
-    name = f"no bound: spectral radius at most 1 at steps tried up to {stability.dt_max / stability.fourier:.4g} {unit}"
+        return Line(f"no bound: {unlimited}", Verdict.MEASURED, f"{evidence}; {caution}", method)
+    name = f"no bound: {limited} {stability.dt_max / stability.fourier:.4g} {unit}"
     return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
 
 
 def _describe_rollouts(stability: Stability) -> str:
-    below = f"rollouts: {_negation(stability.stable_below)}stable at 0.99"
-    return (
-        below
-        if stability.diverges_above is None
-        else f"{below}, {_negation(stability.diverges_above)}divergent at 1.01"
-    )
+    text = f"rollouts: {'' if stability.stable_below else 'not '}stable at 0.99"
+    if stability.diverges_above is not None:
+        text += f", {'' if stability.diverges_above else 'not '}divergent at 1.01"
+    return text
 
 
 def _judge_limit(stability: Stability) -> Verdict:
-    agree = stability.stable_below is True and stability.diverges_above is not False
-    return Verdict.MEASURED if agree else Verdict.FAILS
+    return Verdict.MEASURED if stability.confirmed else Verdict.FAILS
 
 
 def _describe_oscillation(stability: Stability, words: Words) -> str:
-    if stability.oscillation is None or not stability.rate:
-        return ""
-    beyond = stability.oscillation / stability.rate / stability.fourier
-    return f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
-
-
-def _negation(value: bool | None) -> str:
-    return "" if value else "not "
+    beyond = stability.oscillation_over_fourier
+    return "" if beyond is None else f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
 
 
 # Wave numbers along each axis in [−π, π]/h: even steps, and for long waves, whose growth limits the step of central
