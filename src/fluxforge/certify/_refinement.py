@@ -7,7 +7,7 @@ from fluxforge.certify._equations import EffectiveEquation
 from fluxforge.certify._evidence import NOT_LINEAR, Line, Recorder, verdict_of
 from fluxforge.certify._families import LATTICES, Levels, enlarge_levels
 from fluxforge.certify._problems import PROBLEMS
-from fluxforge.certify._studies import PatchTest, SpaceStudy
+from fluxforge.certify._studies import PatchTest, SpaceStudy, describe_convergence
 from fluxforge.certify.effective import effective_diffusion, effective_equation
 from fluxforge.certify.order import LARGEST_ERROR, describe_study, mesh_line, study_family, study_marched, study_meshes
 from fluxforge.certify.patch import choose_worse, residuals_line, run_patch_tests
@@ -114,7 +114,7 @@ def refine_own_meshes(request: Request, recorder: Recorder) -> tuple[SpaceStudy,
     return studies or ()
 
 
-def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> Line:
+def space_line(family: str, result: FamilyResult, words: Words) -> Line:
     """Consistency and order on one family."""
     parts = [describe_study(study) for study in result.studies]
     if result.effective is not None:
@@ -129,23 +129,23 @@ def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> 
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
     return Line(
-        f"{family}: {describe_convergence(result, words)}", verdict_of(result.consistent), "; ".join(parts), method
+        f"{family}: {_describe_outcome(result, words)}", verdict_of(result.consistent), "; ".join(parts), method
     )
 
 
-def describe_convergence(result: FamilyResult, words: Words = HEAT.words) -> str:
-    """The convergence in words; a plateau is distinguished from rates that do not settle."""
+def _describe_outcome(result: FamilyResult, words: Words) -> str:
+    """The convergence of the worst problem in words, and doubts about the equation whose solution is approached."""
     if result.study is None:
         return "not measured"
     rates = result.study.l2
-    if not rates.convergent:
-        return "does not converge" if result.fails else "no order established"
-    if rates.exact:
-        return "exact"
-    doubt = ", but its diffusivity is not " + ("established" if result.diffusion is None else words.diffusion)
+    if result.fails and not rates.convergent:
+        return "does not converge"
+    outcome = describe_convergence(rates)
+    if rates.order is None or result.consistent:
+        return outcome
     if result.effective is not None and not result.effective.holds:
-        doubt = ", but smooth fields obey another equation"
-    return f"converges, order {rates.order:.2f}" + ("" if result.consistent else doubt)
+        return f"{outcome}, but smooth fields obey another equation"
+    return f"{outcome}, but its diffusivity is not {'established' if result.diffusion is None else words.diffusion}"
 
 
 def _describe_tensor(K: np.ndarray) -> str:

@@ -117,6 +117,15 @@ def describe_rates(rates: Rates) -> str:
     return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
 
 
+def describe_convergence(rates: Rates) -> str:
+    """The order in words; without one, errors that have stalled are distinguished from rates that do not settle."""
+    if rates.exact:
+        return "exact"
+    if rates.order is not None:
+        return f"converges, order {rates.order:.2f}"
+    return "does not converge" if rates.stalled else "no order established"
+
+
 def format_order(value: float | None) -> str:
     """Two digits, or `none`."""
     return "none" if value is None else f"{value:.2f}"

@@ -17,7 +17,15 @@ import numpy as np
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
-from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, describe_rates, format_order
+from fluxforge.certify._studies import (
+    LEAST_LEVELS,
+    Rates,
+    SpaceStudy,
+    TimeStudy,
+    describe_convergence,
+    describe_rates,
+    format_order,
+)
 from fluxforge.certify._systems import exact_solution, march, steady_solver, study_step
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
@@ -167,15 +175,10 @@ def _relative_errors(apart: np.ndarray, u: np.ndarray, V: np.ndarray) -> tuple[f
 def mesh_line(study: SpaceStudy) -> Line:
     """Errors and rates of one problem on the user's own meshes."""
     rates = study.l2
-    if rates.exact:
-        outcome = "exact"
-    elif rates.order is not None:
-        outcome = f"converges, order {rates.order:.2f}"
-    else:
-        outcome = "does not converge" if rates.stalled else "no order established"
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    return Line(f"your meshes, {study.problem}: {outcome}", verdict, describe_study(study, named=False), method)
+    name = f"your meshes, {study.problem}: {describe_convergence(rates)}"
+    return Line(name, verdict, describe_study(study, named=False), method)
 
 
 def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
