@@ -78,9 +78,8 @@ class FamilyResult:
         off = float(np.abs(self.diffusion - np.eye(len(self.diffusion))).max())
         fitted = self.study is not None and self.study.family not in LATTICES
         exact = self.patch is not None and self.patch.exact(1)
-        return (self.convergent and off <= NEAR_DIFFUSION) or (
-            exact and off <= (FITTED_DIFFUSION if fitted else EXACT_DIFFUSION)
-        )
+        limit = FITTED_DIFFUSION if fitted else EXACT_DIFFUSION
+        return (self.convergent and off <= NEAR_DIFFUSION) or (exact and off <= limit)
 
     @property
     def fails(self) -> bool:
@@ -330,5 +329,4 @@ class Request:
     @property
     def dimension(self) -> int:
         """3 where families in space were asked for, or the formulas are written for three coordinates."""
-        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
-        return 3 if in_space else 2
+        return 3 if self.scheme.dimension == 3 or any(one.dimension == 3 for one in self.families) else 2

@@ -46,8 +46,6 @@ def list_doubts(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | No
 
 def _doubt_of_tensor(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
     """In words, on how many faces the two-point flux of a tensor cannot be consistent; None where there is none."""
-    if scheme.equation.diffusion_tensor is None:
-        return None
     angles = alignment(scheme, graph, parameters=parameters)
     return None if angles is None or angles.holds else str(angles)
 

@@ -165,12 +165,12 @@ def _choose_slope(condition: Interval, a: Interval | None, b: Interval | None) -
 def _constant(number: sp.Expr) -> Interval:
     """A number as a double, or the two doubles around it."""
     value = float(number)
-    if number.is_Rational and np.isfinite(value):
-        return (
-            iv.point(value) if Fraction(value) == Fraction(int(number.p), int(number.q)) else iv.enclose_rounded(value)
-        )
-    # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
-    return iv.point(value) if number.is_Float and sp.Float(value) == number else iv.enclose_rounded(value)
+    if number.is_Rational:
+        exact = np.isfinite(value) and Fraction(value) == Fraction(int(number.p), int(number.q))
+    else:
+        # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
+        exact = number.is_Float and sp.Float(value) == number
+    return iv.point(value) if exact else iv.enclose_rounded(value)
 
 
 @cache

@@ -15,13 +15,12 @@ class Linearity:
 
     For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
     several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
-    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
+    |f(T + U) − f(T) − f(U)|.
     """
 
     linear: bool
     hops: int | None
     entries_per_row: float
-    defect: float
     homogeneity: float = 0.0
     additivity: float = 0.0
 

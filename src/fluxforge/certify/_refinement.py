@@ -1,5 +1,7 @@
 """The questions of a certificate that are answered by refining meshes: families, and the user's own sequence."""
 
+from functools import partial
+
 import numpy as np
 
 from fluxforge.certify._certificate import FamilyResult, Request
@@ -7,7 +9,7 @@ from fluxforge.certify._equations import EffectiveEquation
 from fluxforge.certify._evidence import NOT_LINEAR, Line, Recorder, verdict_of
 from fluxforge.certify._families import LATTICES, Levels, enlarge_levels
 from fluxforge.certify._problems import PROBLEMS
-from fluxforge.certify._studies import PatchTest, SpaceStudy, describe_convergence
+from fluxforge.certify._studies import PatchTest, SpaceStudy
 from fluxforge.certify.effective import effective_diffusion, effective_equation
 from fluxforge.certify.order import LARGEST_ERROR, describe_study, mesh_line, study_family, study_marched, study_meshes
 from fluxforge.certify.patch import choose_worse, residuals_line, run_patch_tests
@@ -70,9 +72,8 @@ def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> 
     if not equation.only_diffuses:
         return None
     scaled = equation.example(request.dimension, SCALE)
-    return recorder.attempt(
-        f"diffusivity, {levels.family}", lambda: effective_diffusion(scheme, levels, parameters=scaled)
-    )
+    measure = partial(effective_diffusion, scheme, levels, parameters=scaled)
+    return recorder.attempt(f"diffusivity, {levels.family}", measure)
 
 
 def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> EffectiveEquation | None:
@@ -81,9 +82,8 @@ def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> 
     if equation == HEAT or levels.family not in LATTICES:
         return None
     scaled = equation.example(request.dimension, SCALE)
-    return recorder.attempt(
-        f"effective equation, {levels.family}", lambda: effective_equation(scheme, levels.family, parameters=scaled)
-    )
+    measure = partial(effective_equation, scheme, levels.family, parameters=scaled)
+    return recorder.attempt(f"effective equation, {levels.family}", measure)
 
 
 def _march_family(request: Request, recorder: Recorder, levels: Levels) -> FamilyResult:
@@ -128,9 +128,8 @@ def space_line(family: str, result: FamilyResult, words: Words) -> Line:
         f"steady states of manufactured solutions, solved directly; an order needs a last error below "
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
-    return Line(
-        f"{family}: {_describe_outcome(result, words)}", verdict_of(result.consistent), "; ".join(parts), method
-    )
+    name = f"{family}: {_describe_outcome(result, words)}"
+    return Line(name, verdict_of(result.consistent), "; ".join(parts), method)
 
 
 def _describe_outcome(result: FamilyResult, words: Words) -> str:
@@ -140,12 +139,13 @@ def _describe_outcome(result: FamilyResult, words: Words) -> str:
     rates = result.study.l2
     if result.fails and not rates.convergent:
         return "does not converge"
-    outcome = describe_convergence(rates)
     if rates.order is None or result.consistent:
-        return outcome
+        return rates.outcome
     if result.effective is not None and not result.effective.holds:
-        return f"{outcome}, but smooth fields obey another equation"
-    return f"{outcome}, but its diffusivity is not {'established' if result.diffusion is None else words.diffusion}"
+        return f"{rates.outcome}, but smooth fields obey another equation"
+    return (
+        f"{rates.outcome}, but its diffusivity is not {'established' if result.diffusion is None else words.diffusion}"
+    )
 
 
 def _describe_tensor(K: np.ndarray) -> str:

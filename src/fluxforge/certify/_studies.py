@@ -39,6 +39,9 @@ class Rates:
     least: int = LEAST_LEVELS
     scatter: tuple[float, ...] = ()
 
+    def __str__(self) -> str:
+        return "exact to round-off" if self.exact else "rates " + " ".join(f"{rate:.2f}" for rate in self.rates)
+
     @property
     def rates(self) -> tuple[float, ...]:
         """The rate of each refinement; NaN where an error is zero or not finite."""
@@ -109,21 +112,14 @@ class Rates:
         """Whether the error demonstrably goes to zero: an order can be quoted, or every error is round-off."""
         return self.exact or self.order is not None
 
-
-def describe_rates(rates: Rates) -> str:
-    """`rates 1.97 1.99`, or that there is nothing to measure."""
-    if rates.exact:
-        return "exact to round-off"
-    return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
-
-
-def describe_convergence(rates: Rates) -> str:
-    """The order in words; without one, errors that have stalled are distinguished from rates that do not settle."""
-    if rates.exact:
-        return "exact"
-    if rates.order is not None:
-        return f"converges, order {rates.order:.2f}"
-    return "does not converge" if rates.stalled else "no order established"
+    @property
+    def outcome(self) -> str:
+        """The order in words; without one, errors that have stalled are distinguished from rates that do not settle."""
+        if self.exact:
+            return "exact"
+        if self.order is not None:
+            return f"converges, order {self.order:.2f}"
+        return "does not converge" if self.stalled else "no order established"
 
 
 def format_order(value: float | None) -> str:

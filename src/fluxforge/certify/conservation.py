@@ -95,9 +95,8 @@ def _measure_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters:
     step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=np.zeros(graph.cells), dtype="float64")
     states = signed_states(graph.cells)
     # This step may be far too long for a nonlinear flux: the rollout starts from a small state.
-    runs = [(T, np.asarray(step(T))) for T in states] + [
-        (1e-3 * states[1], np.asarray(step.rollout(1e-3 * states[1], ROLLOUT)))
-    ]
+    small = 1e-3 * states[1]
+    runs = [(T, np.asarray(step(T))) for T in states] + [(small, np.asarray(step.rollout(small, ROLLOUT)))]
     weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     drifts = [drift_between(weight, T, after) for T, after in runs if np.isfinite(after).all()]
     drift = max(drifts, default=float("inf"))
@@ -168,25 +167,21 @@ def _compare_exchanged(scheme: Scheme, message: Message) -> Identity:
 
 def conservation_line(conservation: Conservation, where: str) -> Line:
     """Conservation under insulation."""
-    parts = []
+    name, verdict = "conservative", verdict_of(conservation.holds)
     if not conservation.states:
         kept = "antisymmetric" if conservation.antisymmetric else "not antisymmetric"
         kept += "" if conservation.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
         how = "from the algebra" if conservation.by in ("", "algebra") else f"by {conservation.by}"
-        return Line("conservative", verdict_of(conservation.holds), evidence, f"{how}: F changes sign with its cells")
+        return Line(name, verdict, evidence, f"{how}: F changes sign with its cells")
+    W, parts = conservation.weight, []
     if conservation.defect is not None:
-        row = "Vᵀ" if conservation.weight == "V" else f"({conservation.weight})ᵀ"
-        parts.append(
-            f"max |{row}M − {row}|/{conservation.weight} = {conservation.defect:.1e} at cell {conservation.cell}"
-        )
+        row = "Vᵀ" if W == "V" else f"({W})ᵀ"
+        parts.append(f"max |{row}M − {row}|/{W} = {conservation.defect:.1e} at cell {conservation.cell}")
+    over = f" in {ROLLOUT} steps"
     if conservation.states > 1:
-        states = f"the worst of {conservation.states} states, signed and large"
-        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e}, {states}")
-    else:
-        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e} in {ROLLOUT} steps")
+        over = f", the worst of {conservation.states} states, signed and large"
+    parts.append(f"Σ{W}·T drifts by {conservation.drift:.1e}{over}")
     if conservation.antisymmetric is not None:
         parts.append("fluxes antisymmetric" if conservation.antisymmetric else "fluxes not antisymmetric")
-    return Line(
-        "conservative", verdict_of(conservation.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout"
-    )
+    return Line(name, verdict, "; ".join([*parts, f"{where}, insulated"]), "matrix and rollout")

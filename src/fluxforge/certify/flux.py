@@ -48,6 +48,11 @@ class Flux:
         """Whether K is part of the flux, so that it depends on the cell Péclet number."""
         return bool(self.equation.diffusion != 0)
 
+    def conducts(self, v: sp.Symbol) -> bool:
+        """Whether a symbol is a parameter of K, as such or at the end of a face."""
+        conducting = {parameter.name for parameter in self.equation.diffusion.free_symbols}
+        return v.name in conducting or v.name.rsplit("_", 1)[0] in conducting
+
 
 def states_of(equation: Equation) -> Range:
     """The range of the unknown that fluxes are examined for."""
@@ -107,13 +112,10 @@ def _damps(flux: Flux) -> bool:
     The flux of a downwind difference is also consistent, but amplifies every wave.
     """
     formula = flux.formula.xreplace({STEP: sp.S.Zero})
-    conducting = {v.name for v in flux.equation.diffusion.free_symbols}
     rng = np.random.default_rng(0)
     symbols = sorted(formula.free_symbols | {P, N}, key=str)
     points = {v: rng.uniform(*domain_of(v, flux), 200) for v in symbols}
-    for v in formula.free_symbols:
-        if v.name in conducting or v.name.rsplit("_", 1)[0] in conducting:
-            points[v] = np.full(200, 1e-9)
+    points |= {v: np.full(200, 1e-9) for v in formula.free_symbols if flux.conducts(v)}
     if flux.speed not in points:
         return False
     u = flux.equation.u
@@ -152,8 +154,7 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     """
     kept = {P, N, STEP, flux.speed}
     unit = sp.S.One if peclet is None else 1 - sp.Abs(flux.speed)
-    conducting = {v.name for v in flux.equation.diffusion.free_symbols}
-    values = {v: _unit_value(v, conducting, unit) for v in flux.formula.free_symbols - kept}
+    values = {v: _unit_value(v, flux, unit) for v in flux.formula.free_symbols - kept}
     formula = flux.formula.xreplace(values)
     ranges: dict[sp.Symbol, Range] = {P: flux.states, N: flux.states}
     if speed is not None:
@@ -166,11 +167,11 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     return formula, ranges
 
 
-def _unit_value(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
+def _unit_value(v: sp.Symbol, flux: Flux, K: sp.Expr) -> sp.Expr:
     """A symbol on a row of unit cells: 1 for lengths and parameters, K for parameters of K, 0 otherwise."""
     if v.name.endswith(("_t", "_nt")):
         return sp.S.Zero
-    return K if v.name.rsplit("_", 1)[0] in conducting or v.name in conducting else sp.S.One
+    return K if flux.conducts(v) else sp.S.One
 
 
 def named_flux(scheme: Scheme) -> NumericalFlux | None:
@@ -194,13 +195,13 @@ def steps_like_euler(scheme: Scheme) -> bool:
 def _own_space(scheme: Scheme) -> str:
     """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
     parts = split_name(scheme.name)
+    if parts is None:
+        return ""
     try:
-        unchanged = (
-            parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
-        )
+        named = find(scheme.name, scheme.equation, dimension=scheme.dimension or 2)
     except SchemeError:
         return ""
-    return parts.space.name if parts is not None and unchanged else ""
+    return parts.space.name if named.stages == scheme.stages else ""
 
 
 def range_words(states: Range) -> str:

@@ -17,15 +17,7 @@ import numpy as np
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
-from fluxforge.certify._studies import (
-    LEAST_LEVELS,
-    Rates,
-    SpaceStudy,
-    TimeStudy,
-    describe_convergence,
-    describe_rates,
-    format_order,
-)
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, format_order
 from fluxforge.certify._systems import exact_solution, march, steady_solver, study_step
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
@@ -37,6 +29,9 @@ from fluxforge.scheme._linear import HIGHEST_ORDER, one_cell_order
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator, operator, sides
 from fluxforge.stepping._stepper import general_stepper
+
+# Called with what is measured next.
+Announce = Callable[[str], None]
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
@@ -54,21 +49,14 @@ def measure_space_order(scheme: Scheme, levels: Levels) -> SpaceStudy:
     return _refine(scheme, levels, (problem,), progress=None, below=np.inf)[0]
 
 
-def study_family(
-    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
-) -> tuple[SpaceStudy, ...]:
+def study_family(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> tuple[SpaceStudy, ...]:
     """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
     problems = problems_of(scheme.equation, levels.dimension)
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
 
 def _refine(
-    scheme: Scheme,
-    levels: Levels,
-    problems: tuple[Problem, ...],
-    *,
-    progress: Callable[[str], None] | None,
-    below: float,
+    scheme: Scheme, levels: Levels, problems: tuple[Problem, ...], *, progress: Announce | None, below: float
 ) -> tuple[SpaceStudy, ...]:
     cells, rms, scatter = [], [], []
     for n in levels.sizes:
@@ -137,11 +125,7 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
 
 
 def study_meshes(
-    scheme: Scheme,
-    meshes: Sequence[Mesh],
-    *,
-    exact: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    scheme: Scheme, meshes: Sequence[Mesh], *, exact: str | None = None, progress: Announce | None = None
 ) -> tuple[SpaceStudy, ...]:
     """Errors of steady states on the given meshes; a study per problem of `check_sequence`, and its exceptions."""
     problems = check_sequence(meshes, exact, scheme.equation)
@@ -177,7 +161,7 @@ def mesh_line(study: SpaceStudy) -> Line:
     rates = study.l2
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    name = f"your meshes, {study.problem}: {describe_convergence(rates)}"
+    name = f"your meshes, {study.problem}: {rates.outcome}"
     return Line(name, verdict, describe_study(study, named=False), method)
 
 
@@ -185,7 +169,7 @@ def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     """Errors, rates and order of a study, with the name of its problem unless `named` is false."""
     errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
     cells = f"{study.cells[0]}–{study.cells[-1]} cells"
-    text = f"L2 {errors} ({cells}), {describe_rates(study.l2)}"
+    text = f"L2 {errors} ({cells}), {study.l2}"
     if not study.l2.errors[-1] <= study.l2.below:
         text += f", above {study.l2.below:.0%} of the solution"
     text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {format_order(study.linf.order)}"
@@ -198,7 +182,7 @@ CROSSINGS = 2.0
 FRACTION, MOST_STEPS = 0.4, 40_000
 
 
-def study_marched(scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None) -> SpaceStudy:
+def study_marched(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> SpaceStudy:
     """The study of the problem that holds u on every wall, with constant parameters.
 
     Raises NumericalError where a march does not end or the field is not finite.
@@ -341,7 +325,7 @@ def _drop_round_off(rates: Rates) -> Rates:
 
 def time_line(study: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {describe_rates(study.free)}; driven run {describe_rates(study.driven)}"
+    evidence = f"free run {study.free}; driven run {study.driven}"
     exact = study.exact_order
     if exact is not None:
         evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"

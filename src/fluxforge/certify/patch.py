@@ -160,18 +160,12 @@ def reads_two_points(scheme: Scheme) -> bool:
     """Whether every message passes over a face, and reads n·K n and no other part of K or of the geometry's vectors."""
     tensor = scheme.equation.diffusion_tensor
     messages = [message for stage in scheme.stages for message in stage.messages.values()]
-    if tensor is None or any(message.hop is not Hop.EDGE for message in messages):
+    if tensor is None or scheme.dimension is not None or any(message.hop is not Hop.EDGE for message in messages):
         return False
-    return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages) and (
-        scheme.dimension is None
-    )
+    return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages)
 
 
 def alignment_line(angles: Alignment, where: str) -> Line:
     """Whether the two-point flux of a tensor can be consistent on a mesh."""
-    return Line(
-        "the two-point flux suits the tensor",
-        verdict_of(angles.holds),
-        f"{angles}; {where}",
-        "angles on faces between cells",
-    )
+    method = "angles on faces between cells"
+    return Line("the two-point flux suits the tensor", verdict_of(angles.holds), f"{angles}; {where}", method)

@@ -142,12 +142,8 @@ def other_equation(scheme: Scheme) -> str | None:
     tensor = equation.diffusion_tensor
     if tensor is not None:
         parameters[tensor.name] = np.diag(np.diag(np.asarray(parameters[tensor.name], float))).tolist()
-    wrong = (
-        _describe_other_diffusion(scheme, parameters)
-        if equation.only_diffuses
-        else _describe_other_equation(scheme, parameters)
-    )
-    if wrong is not None:
+    describe = _describe_other_diffusion if equation.only_diffuses else _describe_other_equation
+    if (wrong := describe(scheme, parameters)) is not None:
         return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
     system = generator(scheme, graph, parameters=parameters)
@@ -213,17 +209,14 @@ def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> R
     rng = np.random.default_rng(0)
     states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
     source = rng.standard_normal(graph.cells)
-    worst = [
-        apart
-        for T in states
-        if np.isfinite(apart := _rate_difference(scheme, graph, T=T, source=source, parameters=parameters))
-    ]
-    if not worst:
+    apart = [_rate_difference(scheme, graph, T=T, source=source, parameters=parameters) for T in states]
+    worst = max((value for value in apart if np.isfinite(value)), default=math.inf)
+    if math.isinf(worst):
         raise NumericalError("the equation has no finite rate of change on any of the states tried")
-    if max(worst) <= SAME_RATE:
-        return Rate(max(worst))
+    if worst <= SAME_RATE:
+        return Rate(worst)
     lattice = "cubes" if graph.dimension == 3 else "squares"
-    return Rate(max(worst), measure_remaining_rates(scheme, lattice), lattice)
+    return Rate(worst, measure_remaining_rates(scheme, lattice), lattice)
 
 
 def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:

@@ -47,26 +47,22 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     if factor is None:
         return Stability(fourier)
     one_operator = is_one_operator(scheme)
+    known = Stability(fourier, factor, one_operator)
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
     if one_operator and scheme.equation.velocity is not None:
-        return _measure_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
+        return _measure_transport(known, scheme, graph, factor, parameters=parameters, growth=growth)
     if one_operator:
-        known = step_limit(scheme, graph, parameters=parameters)
-        if known is None:
-            return Stability(fourier, factor, one_operator)
-        limit, rate = known.dt, known.rate
+        bound = step_limit(scheme, graph, parameters=parameters)
+        if bound is None:
+            return known
+        limit, rate = bound.dt, bound.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
         growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
         limit = 0.0 if growing else _scan_steps(scheme, graph, parameters=parameters, start=fourier)
-    below = above = None
-    if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-        # Where the equation itself lets fields grow, a step beyond the limit need not grow faster.
-        if not (scheme.equation.velocity or growth):
-            above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
+    below, above = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
     interval, oscillation = (real_interval(factor), _oscillation(factor)) if one_operator else (None, None)
     return Stability(fourier, factor, one_operator, interval, limit, rate, oscillation, below, above)
 
@@ -78,13 +74,7 @@ def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 
 
 def _measure_transport(
-    scheme: Scheme,
-    graph: DualGraph,
-    factor: sp.Expr,
-    *,
-    parameters: Settings | None,
-    fourier: float,
-    growth: float,
+    known: Stability, scheme: Scheme, graph: DualGraph, factor: sp.Expr, *, parameters: Settings | None, growth: float
 ) -> Stability:
     """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
 
@@ -93,7 +83,7 @@ def _measure_transport(
     family = "cubes" if graph.dimension == 3 else "squares"
     constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
     waves = wave_limit(scheme, factor, family, parameters=constant)
-    known = Stability(fourier, factor, one_operator=True, waves=waves)
+    known = replace(known, waves=waves)
     if waves is not None and waves.dt == 0:
         return replace(known, interval=0.0, dt_max=0.0)
     discs = step_limit(scheme, graph, parameters=parameters)
@@ -106,10 +96,7 @@ def _measure_transport(
         if not len(values) or values.real.max() > growth + GROWING * rate:
             return known
         limit = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values))
-    below = None
-    if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-    # Discs and eigenvalues bound the step of transport from one side only: nothing is said of steps beyond.
+    below, _ = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
     return replace(
         known,
         interval=real_interval(factor),
@@ -129,6 +116,22 @@ def _oscillation(factor: sp.Expr) -> float | None:
     z = next(iter(numerator.free_symbols))
     roots = [-float(root) for root in sp.Poly(numerator, z).real_roots() if root < 0]
     return min(roots) if roots else None
+
+
+def _roll_out(
+    scheme: Scheme, graph: DualGraph, limit: float, *, parameters: Settings | None, growth: float
+) -> tuple[bool | None, bool | None]:
+    """Whether steps of 0.99 of a limit are stable, and whether those of 1.01 diverge; None where that is not asked.
+
+    Nothing is said of steps beyond the limit where the equation itself lets fields grow, which may be no faster then,
+    nor of transport, whose step is bounded by discs or eigenvalues from one side only.
+    """
+    if not 0 < limit < math.inf:
+        return None, None
+    below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+    if scheme.equation.velocity or growth:
+        return below, None
+    return below, _grows(scheme, graph, 1.01 * limit, parameters=parameters)
 
 
 def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None, growth: float = 0.0) -> bool:
@@ -160,9 +163,10 @@ def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None
 
 def stability_line(stability: Stability, where: str, words: Words = HEAT.words) -> Line:
     """The largest stable step."""
-    method = (
-        "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if stability.one_operator else "spectral radius"
-    )
+    method, factor = "spectral radius", "not a function of one operator, so no R(z) bounds it"
+    if stability.one_operator:
+        method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01"
+        factor = f"R(z) = {stability.factor}"
     if stability.waves is not None:
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
         where += _describe_waves(stability.waves, words)
@@ -172,18 +176,11 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
             reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
             reason += "" if stability.waves is None else _describe_waves(stability.waves, words)
         return Line("stability", Verdict.UNKNOWN, reason, method)
-    factor = (
-        f"R(z) = {stability.factor}"
-        if stability.one_operator
-        else "not a function of one operator, so no R(z) bounds it"
-    )
     if stability.dt_max == 0:
         reason = "|R| > 1 for every Δt > 0" if stability.one_operator else "modes grow at the smallest steps"
-        if stability.waves is not None:
-            axis = "the imaginary axis" if stability.waves.on_axis else "a curve that leaves the region at 0"
-            reason = (
-                f"plane waves on {stability.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
-            )
+        if (waves := stability.waves) is not None:
+            axis = "the imaginary axis" if waves.on_axis else "a curve that leaves the region at 0"
+            reason = f"plane waves on {waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
     if not stability.bound:
         return _no_bound_line(stability, f"{factor}; {where}", method, words)
@@ -191,10 +188,8 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
         return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(stability, words)}", method)
     name = f"stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
     interval = "" if stability.interval is None else f", real interval [−{stability.interval:.6g}, 0]"
-    roughest = _describe_oscillation(stability, words)
-    evidence = (
-        f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {_describe_rollouts(stability)}{roughest}"
-    )
+    runs, roughest = _describe_rollouts(stability), _describe_oscillation(stability, words)
+    evidence = f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {runs}{roughest}"
     return Line(name, _judge_limit(stability), evidence, method)
 
 

@@ -207,9 +207,8 @@ def entropy_line(e_flux: EFlux) -> Line:
         p, n, u = e_flux.at
         evidence = f"F is on the wrong side of f(u) by {e_flux.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
         return Line(name, Verdict.FAILS, evidence, method)
-    return Line(
-        name, Verdict.UNKNOWN, f"no counterexample on a grid of 41³ states; F exceeds by {e_flux.excess:.2g}", method
-    )
+    evidence = f"no counterexample on a grid of 41³ states; F exceeds by {e_flux.excess:.2g}"
+    return Line(name, Verdict.UNKNOWN, evidence, method)
 
 
 def is_consistent(flux: Flux) -> Identity:

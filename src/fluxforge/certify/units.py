@@ -6,7 +6,7 @@ added to the unknown. A scheme whose step changes contains a number with a unit,
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -78,6 +78,8 @@ def _admits_constants(equation: Equation) -> bool:
 
 @dataclass(frozen=True)
 class _Case:
+    """A step to be made, in units in which the unknown is `scale` times that of the first case."""
+
     scheme: Scheme
     graph: DualGraph
     T: np.ndarray
@@ -87,10 +89,19 @@ class _Case:
     scale: float = 1.0
 
     def step(self) -> np.ndarray:
-        """T' in the units of the first case."""
+        """T' in the units of the first case; of an implicit scheme the F(T) that its θ-formula refers to.
+
+        A linear scheme is assembled, any other is evaluated as it is written. Needs JAX's 64-bit mode.
+        """
+        scheme, graph = self.scheme, self.graph
         with np.errstate(all="ignore"):
-            after = make_step(self.scheme, self.graph, dt=self.dt, parameters=self.parameters)(self.T, self.S)
-            return after / self.scale
+            if linear_stages(scheme) is not None:
+                stages = assemble(scheme, graph, dt=self.dt, parameters=self.parameters)
+                return np.asarray(apply(stages, self.T, self.S)) / self.scale
+            fields = resolve(scheme.equation, graph, self.parameters)
+            around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
+            T, S, constants = jnp.asarray(self.T), jnp.asarray(self.S), {"dt": self.dt, **fields.constants}
+            return np.asarray(evaluate_stages(scheme.stages, around, T, S, parameters=constants)) / self.scale
 
     def scale_units(self, length: float, time: float, unknown: float) -> "_Case":
         """The same in other units: every quantity times the factor of its unit."""
@@ -222,24 +233,3 @@ def _describe_change(value: float | None) -> str:
     if value is None:
         return "not asked"
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
-
-
-Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None = None) -> Step:
-    """(T, S) ↦ F(T); for an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
-
-    A linear scheme is assembled, any other is evaluated as it is written.
-    """
-    if linear_stages(scheme) is not None:
-        stages = assemble(scheme, graph, dt=dt, parameters=parameters)
-        return lambda T, S: np.asarray(apply(stages, T, S))
-    fields = resolve(scheme.equation, graph, parameters)
-    around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
-    constants = {"dt": dt, **fields.constants}
-
-    def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:
-        return np.asarray(evaluate_stages(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=constants))
-
-    return step
