@@ -12,7 +12,7 @@ from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, _
 from fluxforge.certify._families import Levels
 from fluxforge.certify._studies import SpaceStudy
 from fluxforge.certify.effective import lattice_equation
-from fluxforge.certify.modified import lattice_equations
+from fluxforge.certify.modified import choose_lattices
 from fluxforge.certify.order import study_family
 from fluxforge.mesh import jittered
 from fluxforge.scheme import Claims, SchemeBuilder
@@ -33,7 +33,7 @@ def certify_decoy(name: str) -> Certificate:
 def _no_modified_equations() -> Iterator[None]:
     """Of heat they are reported and decide nothing; with decimals and directions they take seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_verify, "lattice_equations", lambda *_: {})
+        patch.setattr(_verify, "choose_lattices", lambda *_: ())
         yield
 
 
@@ -102,7 +102,7 @@ def test_a_decoy_gets_the_lines_it_deserves(name: str) -> None:
 
 
 def test_the_original_gets_none_of_these_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_verify, "lattice_equations", lattice_equations)
+    monkeypatch.setattr(_verify, "choose_lattices", choose_lattices)
     certificate = verify(one_stage(FLUX), quick=True, families=("squares",))
     assert certificate.verdict == "as claimed"
     assert certificate.units.holds
@@ -181,7 +181,7 @@ def test_a_scheme_that_converges_with_another_diffusivity_is_not_consistent(
     K: np.ndarray | None, consistent: bool
 ) -> None:
     rates = Rates((1.0, 0.5, 0.25, 0.125), (0.08, 0.02, 0.005, 0.00125))
-    study = SpaceStudy("squares", (16, 64, 256, 1024), rates, rates)
-    result = FamilyResult(study, None, K)
+    study = SpaceStudy("squares", (16, 64, 256, 1024), rates, rates, "sines")
+    result = FamilyResult((study,), diffusion=K)
     assert result.convergent
     assert result.consistent is consistent

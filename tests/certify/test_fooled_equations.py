@@ -10,7 +10,7 @@ from fluxforge.certify._equations import SmoothEquation
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify.conservation import measure_conservation
 from fluxforge.certify.effective import own_equation
-from fluxforge.certify.modified import is_own_symbolically, lattice_equations
+from fluxforge.certify.modified import is_own_symbolically, modified_equation
 from fluxforge.certify.order import measure_time_order, study_family
 from fluxforge.certify.patch import choose_worse, run_patch_tests
 from fluxforge.certify.semidiscrete import compare_system, falls_with_size
@@ -101,7 +101,7 @@ def test_a_factor_that_is_1_at_the_parameters_tried_is_seen_in_the_formula() -> 
             patch = choose_worse(*run_patch_tests(scheme, SMALL))
             system = compare_system(scheme, study_graph(), patch, parameters=equation.example(2))
         assert system.holds
-        modified = {"squares": lattice_equations(equation, 2)["squares"](scheme)}
+        modified = {"squares": modified_equation(scheme, "squares")}
         assert generator_holds(system, None, is_own_symbolically(scheme, modified)) is known
 
 

@@ -5,7 +5,7 @@ from fooling_schemes import DECOYS, ring
 
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import lattice_diffusion
-from fluxforge.certify.modified import square_equation, triangle_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.errors import FluxforgeError
 from fluxforge.scheme import symbol
 from fluxforge.scheme.reference import BUILT_IN
@@ -19,13 +19,13 @@ def same(derivatives, wanted):
 
 
 def test_euler_on_squares_has_the_textbook_modified_equation():
-    equation = square_equation(BUILT_IN["euler"])
+    equation = modified_equation(BUILT_IN["euler"], "squares")
     assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
     assert same(equation.error, {(4, 0): alpha * h**2 / 12, (0, 4): alpha * h**2 / 12})
 
 
 def test_euler_on_equilateral_triangles_is_isotropic_to_fourth_order():
-    equation = triangle_equation(BUILT_IN["euler"])
+    equation = modified_equation(BUILT_IN["euler"], "equilateral")
     c = alpha * h**2 / 48
     assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
     assert same(equation.error, {(4, 0): c, (2, 2): 2 * c, (0, 4): c})
@@ -33,28 +33,32 @@ def test_euler_on_equilateral_triangles_is_isotropic_to_fourth_order():
 
 def test_the_printed_two_hop_scheme_solves_another_equation_exactly():
     printed = BUILT_IN["two-hop-printed"]
-    assert square_equation(printed).diffusivity() == sp.diag(4, 4)
-    assert sp.simplify(triangle_equation(printed).diffusivity() - (1 + sp.sqrt(3)) * sp.eye(2)) == sp.zeros(2)
+    assert modified_equation(printed, "squares").diffusivity() == sp.diag(4, 4)
+    assert sp.simplify(
+        modified_equation(printed, "equilateral").diffusivity() - (1 + sp.sqrt(3)) * sp.eye(2)
+    ) == sp.zeros(2)
 
 
 @pytest.mark.parametrize("name", ["midpoint", "two-hop", "rkl2-8", "corrected"])
 def test_schemes_with_the_right_generator_share_its_equation(name):
-    assert same(square_equation(BUILT_IN[name]).leading, {(2, 0): alpha, (0, 2): alpha})
-    assert same(square_equation(BUILT_IN[name]).error, square_equation(BUILT_IN["euler"]).error)
+    assert same(modified_equation(BUILT_IN[name], "squares").leading, {(2, 0): alpha, (0, 2): alpha})
+    assert same(
+        modified_equation(BUILT_IN[name], "squares").error, modified_equation(BUILT_IN["euler"], "squares").error
+    )
 
 
 def test_the_printed_crank_nicolson_runs_backwards():
-    assert square_equation(BUILT_IN["crank-nicolson-printed"]).diffusivity() == sp.diag(-1, -1)
+    assert modified_equation(BUILT_IN["crank-nicolson-printed"], "squares").diffusivity() == sp.diag(-1, -1)
 
 
 def test_a_ring_averages_over_all_paths_to_a_cell():
     """Two paths lead to a diagonal cell of squares: taking one of them would single out a direction."""
     scheme = ring("alpha/2*(T_N - T_P)")
-    equation = square_equation(scheme)
+    equation = modified_equation(scheme, "squares")
     assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
     assert np.array(equation.diffusivity(), float) == pytest.approx(lattice_diffusion(scheme, "squares"), abs=1e-10)
 
 
 def test_a_formula_that_would_be_simplified_for_hours_is_refused():
     with pytest.raises(FluxforgeError, match="not attempted"):
-        square_equation(DECOYS["tuned to sines"])
+        modified_equation(DECOYS["tuned to sines"], "squares")

@@ -14,7 +14,7 @@ from fluxforge.certify import Certificate, Verdict, _doubts, list_doubts, verify
 from fluxforge.certify._properties import Stability
 from fluxforge.certify._systems import exact_solution
 from fluxforge.certify.growth import measure_maximum_principle
-from fluxforge.certify.modified import square_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.stability import measure_stability
 from fluxforge.errors import InstabilityError, NumericalError
 from fluxforge.mesh import dual, jittered, squares
@@ -111,7 +111,7 @@ def build(messages: dict[str, str], output: str) -> Scheme:
 
 def test_a_scheme_that_forgets_all_fields_has_no_modified_equation() -> None:
     with pytest.raises(NumericalError, match="does not depend on T or S"):
-        square_equation(build({}, "1 + dt"))
+        modified_equation(build({}, "1 + dt"), "squares")
 
 
 def stability_document(stability: Stability) -> Any:
@@ -133,6 +133,6 @@ def test_a_document_tells_no_limit_from_a_limit_not_known() -> None:
 
 
 def test_steps_that_were_all_stable_when_tried_are_not_called_unlimited() -> None:
-    tried = Stability(None, False, None, math.inf, 0.1, 1.0, None, None, None)
+    tried = Stability(0.1, one_operator=False, dt_max=math.inf, rate=1.0)
     document = stability_document(tried)
     assert (document["bound"], document["unlimited"], document["dt_limit_kind"]) == (False, None, "unknown")

@@ -21,7 +21,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
     def studies(scheme, levels, progress):
         rates = Rates((0.8, 0.4, 0.2, 0.1), SETTLED if asked else errors)
         asked.append(levels.sizes)
-        return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates),)
+        return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates, "held walls"),)
 
     monkeypatch.setattr(_refinement, "study_family", studies)
     levels = Levels(family, sizes or QUICK[family])

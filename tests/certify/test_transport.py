@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge.certify import Verdict, verify
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import effective_equation
-from fluxforge.certify.modified import cube_equation, square_equation, triangle_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.stability import (
     imaginary_interval,
     measure_stability,
@@ -40,7 +40,7 @@ a_x, a_y, dt = symbol("a_x"), symbol("a_y"), symbol("dt")
 
 
 def test_upwind_diffuses_by_half_a_h_times_one_minus_the_courant_number() -> None:
-    modified = square_equation(find("euler", UPWIND))
+    modified = modified_equation(find("euler", UPWIND), "squares")
     nu = a_x * dt / h
     wanted = a_x * h / 2 * (1 - nu)
     along = modified.leading[2, 0].subs(sp.Abs(a_x), a_x)
@@ -49,17 +49,17 @@ def test_upwind_diffuses_by_half_a_h_times_one_minus_the_courant_number() -> Non
     assert (modified.leading[1, 0], modified.leading[0, 1]) == (-a_x, -a_y)
     assert modified.consistent
     # Of second order in time, the numerical diffusion does not depend on the step.
-    assert sp.simplify(square_equation(find("midpoint", UPWIND)).leading[2, 0] - sp.Abs(a_x) * h / 2) == 0
+    assert sp.simplify(modified_equation(find("midpoint", UPWIND), "squares").leading[2, 0] - sp.Abs(a_x) * h / 2) == 0
 
 
 def test_a_central_flux_disperses_and_euler_makes_it_diffuse_backwards() -> None:
-    assert sp.simplify(square_equation(find("rk4", CENTRAL)).error[3, 0] + a_x * h**2 / 6) == 0
-    assert sp.simplify(square_equation(find("euler", CENTRAL)).leading[2, 0] + a_x**2 * dt / 2) == 0
+    assert sp.simplify(modified_equation(find("rk4", CENTRAL), "squares").error[3, 0] + a_x * h**2 / 6) == 0
+    assert sp.simplify(modified_equation(find("euler", CENTRAL), "squares").leading[2, 0] + a_x**2 * dt / 2) == 0
 
 
 def test_every_coefficient_of_the_equation_is_in_it() -> None:
     c, r = symbol("c"), symbol("r")
-    modified = cube_equation(find("euler", BOTH))
+    modified = modified_equation(find("euler", BOTH), "cubes")
     assert modified.consistent
     assert sp.simplify(modified.leading[0, 0, 0] + r / c) == 0
     assert sp.simplify(modified.leading[0, 0, 1] + symbol("a_z") / c) == 0
@@ -68,12 +68,12 @@ def test_every_coefficient_of_the_equation_is_in_it() -> None:
 
 def test_a_tensor_is_named_component_by_component() -> None:
     scheme = find("euler", from_document({"name": "t", "diffusion": "K", "parameters": {"K": {"rank": "tensor"}}}))
-    on_squares = square_equation(scheme)
+    on_squares = modified_equation(scheme, "squares")
     assert dict(on_squares.leading) == {(2, 0): symbol("K_xx"), (0, 2): symbol("K_yy")}
     assert on_squares.wanted[1, 1] == 2 * symbol("K_xy")
     assert not on_squares.consistent
     # Three directions see all of K, here with its example values, but weigh them by n·K n instead of what they carry.
-    assert not triangle_equation(scheme).consistent
+    assert not modified_equation(scheme, "equilateral").consistent
 
 
 @pytest.mark.parametrize("family", ["squares", "equilateral", "cubes"])

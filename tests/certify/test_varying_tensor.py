@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fluxforge.certify.modified import square_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.patch import run_patch_tests
 from fluxforge.certify.semidiscrete import compare_system, falls_with_size
 from fluxforge.mesh import dual, jittered
@@ -38,14 +38,14 @@ def test_the_corrected_flux_keeps_linear_fields_at_walls_that_prescribe_the_cono
 
 
 def test_the_modified_equation_of_the_corrected_flux_has_the_whole_tensor():
-    equation = square_equation(find("corrected", ANISOTROPIC))
+    equation = modified_equation(find("corrected", ANISOTROPIC), "squares")
     assert equation is not None
     assert equation.consistent
     assert equation.leading[(1, 1)] == 2 * symbol("K_xy")
 
 
 def test_the_two_point_flux_of_a_full_tensor_misses_what_is_off_its_diagonal():
-    equation = square_equation(find("euler", ANISOTROPIC))
+    equation = modified_equation(find("euler", ANISOTROPIC), "squares")
     assert equation is not None
     assert not equation.consistent
 

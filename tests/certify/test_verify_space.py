@@ -6,7 +6,7 @@ import pytest
 from fluxforge.certify import verify
 from fluxforge.certify._families import Levels, cube_graph, tetrahedra_graph
 from fluxforge.certify.conservation import measure_conservation
-from fluxforge.certify.modified import cube_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.order import study_family
 from fluxforge.certify.patch import run_patch_test
 from fluxforge.errors import InputError
@@ -57,7 +57,7 @@ def test_formulas_of_three_coordinates_are_certified_in_space() -> None:
     claims = Claims(conservative=True, time_order=1)
     scheme = ALONG.build("along", claims=claims)
     assert str(amplification(scheme)) == "z + 1"
-    assert cube_equation(scheme).consistent
+    assert modified_equation(scheme, "cubes").consistent
     certificate = verify(scheme, quick=True, levels=1)
     assert certificate.verdict == "as claimed"
     assert set(certificate.space) == {"cubes"}

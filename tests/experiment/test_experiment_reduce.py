@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.certify.modified import square_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.distil import put_numbers
 from fluxforge.distil._front import bounded_exponential
 from fluxforge.errors import NumericalError
@@ -215,10 +215,10 @@ def test_a_formula_that_is_0_over_0_is_guarded():
 def test_a_flux_written_with_extremes_has_the_modified_equation_of_one_written_with_moduli():
     experiment = design_experiment(spec("advection"))
     written = "u_P*max(velocity_n, 0) - u_N*max(-velocity_n, 0)"
-    equation = square_equation(make_scheme(parse_flux(written, experiment), experiment, "extremes"))
+    equation = modified_equation(make_scheme(parse_flux(written, experiment), experiment, "extremes"), "squares")
     assert equation is not None
     assert equation.consistent
-    assert str(equation) == str(square_equation(find("upwind", experiment.equation)))
+    assert str(equation) == str(modified_equation(find("upwind", experiment.equation), "squares"))
 
 
 def test_a_rational_flux_whose_modified_equation_would_take_hours_is_refused():
@@ -226,7 +226,7 @@ def test_a_rational_flux_whose_modified_equation_would_take_hours_is_refused():
     q = "abs(velocity_n)*delta/D"
     law = f"D/delta*({q} + 1/(1.01 + 0.6*{q}))*(u_P - u_N) + velocity_n/2*(u_P + u_N) - abs(velocity_n)/2*(u_P - u_N)"
     with pytest.raises(NumericalError, match="not attempted"):
-        square_equation(make_scheme(parse_flux(law, experiment), experiment, "rational"))
+        modified_equation(make_scheme(parse_flux(law, experiment), experiment, "rational"), "squares")
 
 
 def test_the_flux_becomes_a_scheme_that_a_mesh_can_run():

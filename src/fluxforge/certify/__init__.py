@@ -2,24 +2,21 @@
 
 from fluxforge.certify._certificate import Certificate, FamilyResult
 from fluxforge.certify._doubts import list_doubts
-from fluxforge.certify._evidence import NUMERICAL_FAILURES, ClaimCheck, Line, Verdict
+from fluxforge.certify._evidence import ClaimCheck, Line, Verdict
 from fluxforge.certify._studies import Rates
 from fluxforge.certify._summary import summarise
 from fluxforge.certify._verify import verify
 from fluxforge.certify._verify_step import verify_step
-from fluxforge.certify.patch import Alignment, alignment, linear_field_defect
+from fluxforge.certify.patch import linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
 
 __all__ = [
-    "NUMERICAL_FAILURES",
-    "Alignment",
     "Certificate",
     "ClaimCheck",
     "FamilyResult",
     "Line",
     "Rates",
     "Verdict",
-    "alignment",
     "linear_field_defect",
     "list_doubts",
     "other_equation",

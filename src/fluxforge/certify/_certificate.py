@@ -41,21 +41,25 @@ NEAR_DIFFUSION = 0.05
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """The results on one mesh family.
+    """The results on one mesh family: a study per manufactured problem, a patch test, and the equation that is solved.
 
     `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, for equations
     other than heat.
-
-    `studies` has a study per manufactured problem, and `study` is the worst of them: without an order if one has none,
-    otherwise of the lowest order.
     """
 
-    study: SpaceStudy | None
-    patch: PatchTest | None
-    diffusion: np.ndarray | None
     studies: tuple[SpaceStudy, ...] = ()
+    patch: PatchTest | None = None
+    diffusion: np.ndarray | None = None
     only_diffuses: bool = True
     effective: EffectiveEquation | None = None
+
+    @property
+    def study(self) -> SpaceStudy | None:
+        """The worst study: of those without an order that of the largest last error, otherwise that of lowest order."""
+        without = [study for study in self.studies if not study.l2.convergent]
+        if without:
+            return max(without, key=lambda study: study.l2.errors[-1])
+        return min(self.studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order, default=None)
 
     @property
     def convergent(self) -> bool:
@@ -74,14 +78,13 @@ class FamilyResult:
         off = float(np.abs(self.diffusion - np.eye(len(self.diffusion))).max())
         fitted = self.study is not None and self.study.family not in LATTICES
         exact = self.patch is not None and self.patch.exact(1)
-        return (self.convergent and off <= NEAR_DIFFUSION) or (
-            exact and off <= (FITTED_DIFFUSION if fitted else EXACT_DIFFUSION)
-        )
+        limit = FITTED_DIFFUSION if fitted else EXACT_DIFFUSION
+        return (self.convergent and off <= NEAR_DIFFUSION) or (exact and off <= limit)
 
     @property
     def fails(self) -> bool:
         """Whether the errors demonstrably do not go to zero: they have stalled on one problem at least."""
-        return any(study.l2.stalled for study in self.studies or ((self.study,) if self.study is not None else ()))
+        return any(study.l2.stalled for study in self.studies)
 
 
 @dataclass(frozen=True)
@@ -254,10 +257,9 @@ def _growth_document(growth: TransientGrowth | None) -> JsonObject | None:
 
 def _stability_document(stability: Stability | None) -> JsonObject:
     if stability is None or (stability.interval is None and stability.dt_max is None):
-        unknown = limit_kind(None)
         return {
-            **{"real_interval": None, "unlimited": None, "dt_max_over_fourier": None, "amplification": None},
-            **{"dt_limit_kind": unknown, "real_interval_kind": unknown},
+            **dict.fromkeys(("real_interval", "unlimited", "dt_max_over_fourier", "amplification")),
+            **dict.fromkeys(("dt_limit_kind", "real_interval_kind"), limit_kind(None)),
         }
     # Without R(z) only some steps were tried; that all of them were stable does not make the step unlimited.
     limit = None if not stability.bound and stability.dt_max == math.inf else stability.dt_max
@@ -273,7 +275,7 @@ def _stability_document(stability: Stability | None) -> JsonObject:
         "amplification": None if stability.factor is None else str(stability.factor),
         "one_operator": stability.one_operator,
         "bound": stability.bound,
-        "oscillation_over_fourier": _oscillation_over_fourier(stability),
+        "oscillation_over_fourier": stability.oscillation_over_fourier,
         "stable_at_0.99": stability.stable_below,
         "divergent_at_1.01": stability.diverges_above,
     }
@@ -287,12 +289,6 @@ def _waves_document(waves: WaveLimit) -> JsonObject:
         "imaginary_eigenvalues": waves.on_axis,
         "imaginary_interval": _finite_or_none(waves.imaginary),
     }
-
-
-def _oscillation_over_fourier(stability: Stability) -> float | None:
-    if stability.oscillation is None or not stability.rate:
-        return None
-    return stability.oscillation / stability.rate / stability.fourier
 
 
 def _cost_document(cost: Cost | None, curves: tuple[CostCurve, ...]) -> JsonObject | None:
@@ -333,5 +329,4 @@ class Request:
     @property
     def dimension(self) -> int:
         """3 where families in space were asked for, or the formulas are written for three coordinates."""
-        in_space = any(one.dimension == 3 for one in self.families) or self.scheme.dimension == 3
-        return 3 if in_space else 2
+        return 3 if self.scheme.dimension == 3 or any(one.dimension == 3 for one in self.families) else 2

@@ -56,9 +56,8 @@ def _checks(claims: Claims, certificate: Certificate, symbolic: bool | None) -> 
         right = None if order is None else abs(order - claims.time_order) <= TIME_TOLERANCE
         yield ClaimCheck("time_order", claims.time_order, order, right)
     if claims.stable_to is not None:
-        yield _check_interval(
-            claims.stable_to, None if certificate.stability is None else certificate.stability.interval
-        )
+        interval = None if certificate.stability is None else certificate.stability.interval
+        yield _check_interval(claims.stable_to, interval)
     for family, order in claims.space.items():
         yield _check_space_order(family, order, certificate.space.get(family))
 
@@ -101,9 +100,6 @@ def claim_line(check: ClaimCheck) -> Line:
     return Line(f"claim: {check.property}", verdict, check.words(), "comparison with the lines above")
 
 
-NO_FACTOR = "the scheme is not a function of one operator, so it has no R(z)"
-UNSETTLED = "the rates do not settle"
-
 # The questions whose answers decide each claim.
 QUESTIONS = {
     "conservative": ("conservation",),
@@ -132,11 +128,11 @@ def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families
     """Why claims were not established, by the names of the claims; `reasons` are those of the questions."""
     questions = QUESTIONS | {space_claim(levels.family): (levels.family,) for levels in families}
     why = {
-        claim: next((reasons[name] for name in names if name in reasons), UNSETTLED)
+        claim: next((reasons[name] for name in names if name in reasons), "the rates do not settle")
         for claim, names in questions.items()
     }
     if steady is not None and steady.interval is None:
-        why["stable_to"] = NO_FACTOR
+        why["stable_to"] = "the scheme is not a function of one operator, so it has no R(z)"
     return why
 
 

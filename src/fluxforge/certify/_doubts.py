@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from fluxforge.certify._evidence import NUMERICAL_FAILURES
+from fluxforge.certify._problems import has_varying_parameters
 from fluxforge.certify.patch import alignment, linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
 from fluxforge.mesh._build import dual
@@ -14,7 +15,6 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import relative_divergence
 from fluxforge.mesh._parameters import Settings, resolve
 from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.pde._parameter import Where
 from fluxforge.scheme._document import find, split_name
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
@@ -32,26 +32,25 @@ def list_doubts(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | No
 
     Numerical failures of the tests become lines; other errors are raised.
     """
-    about: dict[str, list[str]] = {}
-    for scheme in schemes:
-        doubt = _doubt_of_tensor(scheme, mesh, parameters or {}) or _doubt(scheme, mesh, parameters or {})
-        if doubt is not None:
-            about.setdefault(doubt, []).append(scheme.name)
     if not schemes:
         return []
-    flow = _describe_divergence(schemes[0].equation, dual(mesh), parameters or {})
+    graph, settings = dual(mesh), parameters or {}
+    about: dict[str, list[str]] = {}
+    for scheme in schemes:
+        doubt = _doubt_of_tensor(scheme, graph, settings) or _doubt(scheme, graph, settings)
+        if doubt is not None:
+            about.setdefault(doubt, []).append(scheme.name)
+    flow = _describe_divergence(schemes[0].equation, graph, settings)
     return [*(f"{', '.join(names)}: {doubt}" for doubt, names in about.items()), *([flow] if flow else [])]
 
 
-def _doubt_of_tensor(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+def _doubt_of_tensor(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
     """In words, on how many faces the two-point flux of a tensor cannot be consistent; None where there is none."""
-    if scheme.equation.diffusion_tensor is None:
-        return None
-    angles = alignment(scheme, dual(mesh), parameters=parameters)
+    angles = alignment(scheme, graph, parameters=parameters)
     return None if angles is None or angles.holds else str(angles)
 
 
-def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+def _doubt(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
     derived = split_name(scheme.name) is not None and scheme == find(scheme.name, scheme.equation)
     if derived and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
         return None
@@ -62,17 +61,17 @@ def _doubt(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
             wrong = other_equation(scheme)
             if wrong is not None:
                 return f"solves another equation: {wrong}"
-            return _doubt_on_mesh(scheme, mesh, parameters) if scheme.equation.only_diffuses else None
+            return _doubt_on_mesh(scheme, graph, parameters) if scheme.equation.only_diffuses else None
         except NUMERICAL_FAILURES as error:
             reason = " ".join(str(error).split())
             return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
 
 
-def _doubt_on_mesh(scheme: Scheme, mesh: Mesh, parameters: Settings) -> str | None:
+def _doubt_on_mesh(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
     # A linear field is no solution where parameters vary.
-    if len(mesh.cells) > MOST_CELLS or any(p.where is not Where.CONSTANT for p in scheme.equation.parameters):
+    if graph.cells > MOST_CELLS or has_varying_parameters(scheme.equation):
         return None
-    defect = linear_field_defect(scheme, dual(mesh), parameters=parameters)
+    defect = linear_field_defect(scheme, graph, parameters=parameters)
     if defect <= ROUND_OFF:
         return None
     remedy = "" if scheme.name == "corrected" or scheme.equation != HEAT else "; `corrected` is exact for them"

@@ -8,7 +8,7 @@ What intervals decide is written out first (`settle`): ½u − ½|u| is [−½w,
 |u| = u is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
@@ -25,14 +25,16 @@ from fluxforge.errors import NumericalError
 from fluxforge.expression._evaluate import evaluate
 
 Boxes = Mapping[sp.Symbol, Interval]
+Slopes = tuple[Interval | None, ...]
+"""The difference quotients along each variable; None where they are 0 identically."""
 
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Bounds of a formula on every box, and of its difference quotients; None where a quotient is 0 identically."""
+    """Bounds of a formula on every box, and of its difference quotients."""
 
     value: Interval
-    slopes: tuple[Interval | None, ...]
+    slopes: Slopes
 
 
 def enclose(formula: sp.Expr, boxes: Boxes, variables: Sequence[sp.Symbol] = ()) -> Enclosure:
@@ -62,7 +64,7 @@ class _Walk:
 
     def __init__(self, boxes: Boxes, variables: tuple[sp.Symbol, ...]) -> None:
         self.variables = variables
-        self.none: tuple[Interval | None, ...] = (None,) * len(variables)
+        self.none: Slopes = (None,) * len(variables)
         self.known: dict[sp.Basic, Enclosure] = {}
         for symbol, box in boxes.items():
             slopes = tuple(iv.point(1.0) if symbol == v else None for v in variables)
@@ -93,14 +95,11 @@ class _Walk:
         raise NumericalError(f"a {name} has no interval form")
 
     def _plus(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        slopes = (y if x is None else x if y is None else iv.add(x, y) for x, y in zip(a.slopes, b.slopes, strict=True))
-        return Enclosure(iv.add(a.value, b.value), tuple(slopes))
+        return Enclosure(iv.add(a.value, b.value), _add_slopes(a.slopes, b.slopes))
 
     def _times(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        left = _scale_bounds(a.slopes, b.value)
-        right = _scale_bounds(b.slopes, a.value)
-        slopes = (y if x is None else x if y is None else iv.add(x, y) for x, y in zip(left, right, strict=True))
-        return Enclosure(iv.multiply(a.value, b.value), tuple(slopes))
+        slopes = _add_slopes(_scale_slopes(a.slopes, b.value), _scale_slopes(b.slopes, a.value))
+        return Enclosure(iv.multiply(a.value, b.value), slopes)
 
     def _power(self, node: sp.Pow) -> Enclosure:
         if node.base == sp.E:
@@ -110,11 +109,11 @@ class _Walk:
         exponent = int(node.exp) if node.exp.is_Integer else float(node.exp)
         base = self.of(node.base)
         steepness = iv.multiply(_constant(node.exp), iv.power(base.value, exponent - 1))
-        return Enclosure(iv.power(base.value, exponent), _scale_bounds(base.slopes, steepness))
+        return Enclosure(iv.power(base.value, exponent), _scale_slopes(base.slopes, steepness))
 
     def _function(self, name: str, a: Enclosure) -> Enclosure:
         value, steepness = _FUNCTIONS[name](a.value)
-        return Enclosure(value, _scale_bounds(a.slopes, steepness))
+        return Enclosure(value, _scale_slopes(a.slopes, steepness))
 
     def extreme(self, node: sp.Basic) -> Enclosure:
         """Min or max: the slope of the one that is taken, of both where that is not decided."""
@@ -149,7 +148,11 @@ class _Walk:
         return Enclosure(iv.choose(condition.value, a.value, b.value), tuple(slopes))
 
 
-def _scale_bounds(slopes: Iterable[Interval | None], by: Interval) -> tuple[Interval | None, ...]:
+def _add_slopes(a: Slopes, b: Slopes) -> Slopes:
+    return tuple(y if x is None else x if y is None else iv.add(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _scale_slopes(slopes: Slopes, by: Interval) -> Slopes:
     return tuple(None if slope is None else iv.multiply(slope, by) for slope in slopes)
 
 
@@ -162,12 +165,12 @@ def _choose_slope(condition: Interval, a: Interval | None, b: Interval | None) -
 def _constant(number: sp.Expr) -> Interval:
     """A number as a double, or the two doubles around it."""
     value = float(number)
-    if number.is_Rational and np.isfinite(value):
-        return (
-            iv.point(value) if Fraction(value) == Fraction(int(number.p), int(number.q)) else iv.enclose_rounded(value)
-        )
-    # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
-    return iv.point(value) if number.is_Float and sp.Float(value) == number else iv.enclose_rounded(value)
+    if number.is_Rational:
+        exact = np.isfinite(value) and Fraction(value) == Fraction(int(number.p), int(number.q))
+    else:
+        # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
+        exact = number.is_Float and sp.Float(value) == number
+    return iv.point(value) if exact else iv.enclose_rounded(value)
 
 
 @cache

@@ -1,8 +1,9 @@
 """Results about the equation that a scheme solves: of smooth fields on a lattice, in the limit Δt → 0, and modified."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import sympy as sp
@@ -26,13 +27,9 @@ class SmoothEquation:
     def __str__(self) -> str:
         parts = [f"{_four_digits(self.rate)} T"] if self.rate else []
         parts += [f"{_four_digits(v)} T_{axis}" for v, axis in zip(self.drift, COORDINATES, strict=False) if v]
-        size = len(self.drift)
-        for e in range(size):
-            for f in range(e, size):
-                value = self.K[e, f] * (1 if e == f else 2)
-                parts += (
-                    [f"{_four_digits(value)} T_{COORDINATES[e]}{COORDINATES[f]}"] if _four_digits(value) != "0" else []
-                )
+        for e, f in combinations_with_replacement(range(len(self.drift)), 2):
+            value = _four_digits(self.K[e, f] * (1 if e == f else 2))
+            parts += [f"{value} T_{COORDINATES[e]}{COORDINATES[f]}"] if value != "0" else []
         return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
 
     def distance_from(self, other: "SmoothEquation") -> float:
@@ -108,12 +105,12 @@ class SemiDiscrete:
     walls: float
     source: float
     proportional: float
-    diffusion: float
-    drift: float
     linear_exact: bool
+    varying: bool
+    lattice: str
+    diffusion: float = math.nan
+    drift: float = 0.0
     smooth: float | None = None
-    varying: bool = True
-    lattice: str = "squares"
     two_point: bool = False
 
     @property
@@ -186,7 +183,7 @@ class ModifiedEquation:
     lattice: str
     leading: Derivatives
     error: Derivatives
-    wanted: Derivatives = field(default_factory=dict)
+    wanted: Derivatives
     dt_terms: bool = False
 
     def __str__(self) -> str:

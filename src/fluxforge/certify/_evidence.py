@@ -40,9 +40,9 @@ def verdict_of(holds: bool) -> Verdict:
     return Verdict.HOLDS if holds else Verdict.FAILS
 
 
-def unknown_line(name: str, reason: str, method: str = "") -> Line:
+def unknown_line(name: str, reason: str) -> Line:
     """A line for what could not be established, with the reason."""
-    return Line(name, Verdict.UNKNOWN, reason, method or "not attempted")
+    return Line(name, Verdict.UNKNOWN, reason, "not attempted")
 
 
 @dataclass(frozen=True)

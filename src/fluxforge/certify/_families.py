@@ -22,20 +22,17 @@ def cube_graph(n: int) -> DualGraph:
     side = 1.0 / n
     place = np.array(list(product(range(n), repeat=3)))
     shape = (n, n, n)
-    pairs, walls = [], []
-    for axis in range(3):
-        step = np.eye(3, dtype=int)[axis]
+    # Owners and unit normals, of faces between cells and of walls; and the cells beyond the former.
+    pairs, walls, beyond = [], [], []
+    for axis, step in enumerate(np.eye(3, dtype=int)):
         inside = place[place[:, axis] < n - 1]
-        pairs.append((_index(inside, shape), _index(inside + step, shape), step))
-        for end, sign in ((0, -1), (n - 1, 1)):
-            walls.append((_index(place[place[:, axis] == end], shape), sign * step))
+        pairs.append((_index(inside, shape), step))
+        beyond.append(_index(inside + step, shape))
+        walls += [(_index(place[place[:, axis] == end], shape), sign * step) for end, sign in ((0, -1), (n - 1, 1))]
     x = (place + 0.5) * side
-    owner = np.concatenate([one for one, _, _ in pairs] + [one for one, _ in walls])
-    other = np.concatenate([two for _, two, _ in pairs])
-    normal = np.concatenate(
-        [np.broadcast_to(step, (len(one), 3)) for one, _, step in pairs]
-        + [np.broadcast_to(step, (len(one), 3)) for one, step in walls]
-    ).astype(float)
+    owner = np.concatenate([cells for cells, _ in pairs + walls])
+    other = np.concatenate(beyond)
+    normal = np.concatenate([np.broadcast_to(step, (len(cells), 3)) for cells, step in pairs + walls]).astype(float)
     return _graph(
         np.full(n**3, side**3), x, owner, other, side**2 * normal, x[owner] + 0.5 * side * normal, f"{n}³ cubes"
     )
@@ -181,8 +178,9 @@ def choose_levels(
     """
     wanted = (tuple(SPACE) if dimension == 3 else FAMILIES) if families is None else families
     check_kind(wanted, "families", tuple | list, "a tuple of names")
-    if stray := [family for family in wanted if family not in (*FAMILIES, *SPACE)]:
-        raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join((*FAMILIES, *SPACE))}")
+    known = (*FAMILIES, *SPACE)
+    if stray := [family for family in wanted if family not in known]:
+        raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join(known)}")
     if len({family in SPACE for family in wanted}) > 1:
         raise InputError(f"families of the plane and of space ({', '.join(SPACE)}) are certified one after the other")
     if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:

@@ -116,26 +116,21 @@ def _axes(dimension: int) -> tuple[Vector, ...]:
 
 
 @cache
-def square_lattice() -> Lattice:
-    """One type of cell, four neighbours at distance h."""
-    return Lattice("squares", h**2, (tuple(Edge(0, d, h) for d in _axes(2)),))
+def make_lattice(name: str) -> Lattice:
+    """The lattice of that name: `squares`, `cubes` or `equilateral` triangles of side h.
 
-
-@cache
-def cube_lattice() -> Lattice:
-    """One type of cell, six neighbours at distance h."""
-    return Lattice("cubes", h**3, (tuple(Edge(0, d, h**2) for d in _axes(3)),))
-
-
-@cache
-def triangle_lattice() -> Lattice:
-    """Triangles that point up (type 0) and down (type 1), each with three neighbours of the other type."""
+    Triangles that point up are of type 0, those that point down of type 1; each has three neighbours of the other type.
+    """
+    if name == "squares":
+        return Lattice(name, h**2, (tuple(Edge(0, d, h) for d in _axes(2)),))
+    if name == "cubes":
+        return Lattice(name, h**3, (tuple(Edge(0, d, h**2) for d in _axes(3)),))
     r = h / sp.sqrt(3)
     half = h / 2
     down_from_up: tuple[Vector, ...] = ((sp.Integer(0), -r), (half, r / 2), (-half, r / 2))
     up = tuple(Edge(1, d, h) for d in down_from_up)
     down = tuple(Edge(0, tuple(-part for part in d), h) for d in down_from_up)
-    return Lattice("equilateral", sp.sqrt(3) / 4 * h**2, (up, down))
+    return Lattice(name, sp.sqrt(3) / 4 * h**2, (up, down))
 
 
 Shifts = dict[tuple[int, Vector], sp.Expr]

@@ -110,26 +110,25 @@ def scale_parameter(value: Any, factor: float) -> Any:
 
 def diffusion_strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The size of the diffusion K, by which fluxes are measured; 1 where it is not one number."""
-    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    values = {**equation.example(dimension), **(parameters or {})}
     tensor = equation.diffusion_tensor
     if tensor is not None:
         try:
             return float(np.trace(np.asarray(values[tensor.name], float)) / dimension)
         except (TypeError, ValueError):
             return 1.0  # The tensor varies or is given as text.
-    numbers = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
-    if equation.diffusion == 0 or equation.diffusion.free_symbols - set(numbers):
-        return 1.0
-    return float(evaluate(equation.diffusion, numbers, np))
+    return 1.0 if equation.diffusion == 0 else _value_or_one(equation.diffusion, values)
 
 
 def capacity_value(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The capacity c, by which rates of change are divided; 1 where it is not one number."""
-    values = equation.example(dimension) if parameters is None else {**equation.example(dimension), **parameters}
+    return _value_or_one(equation.capacity, {**equation.example(dimension), **(parameters or {})})
+
+
+def _value_or_one(formula: sp.Expr, values: Settings) -> float:
+    """A formula of parameters as a number; 1 where one of them is not a number."""
     numbers = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
-    if equation.capacity.free_symbols - set(numbers):
-        return 1.0
-    return float(evaluate(equation.capacity, numbers, np))
+    return 1.0 if formula.free_symbols - set(numbers) else float(evaluate(formula, numbers, np))
 
 
 def has_varying_parameters(equation: Equation) -> bool:
@@ -211,18 +210,24 @@ def with_walls(graph: DualGraph, *, value: np.ndarray) -> DualGraph:
 
 
 def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...], *, upper: bool = False) -> DualGraph:
-    """The graph with its right and lower walls, or `upper` ones, turned into Neumann walls with q = n·gradient.
+    """The graph with its right and lower walls, or `upper` ones, turned into Neumann walls with q = n·gradient."""
+    walls = slice(graph.interior, None)
+    n, centre = graph.n[walls], graph.centre[walls]
+    neumann = (n[:, 0] > 0.5) | ((n[:, 1] if upper else -n[:, 1]) > 0.75)
+    slope = sum(n[:, i] * along(*centre.T) for i, along in enumerate(gradient))
+    return with_neumann_walls(graph, neumann, np.where(neumann, slope, graph.value))
+
+
+def with_neumann_walls(graph: DualGraph, neumann: np.ndarray, value: np.ndarray) -> DualGraph:
+    """The graph with some of its walls turned into Neumann walls, and other boundary values.
 
     A Neumann ghost is the mirror image of its owner, as `dual` makes it.
     """
     walls = slice(graph.interior, None)
-    n, centre = graph.n[walls], graph.centre[walls]
-    neumann = (n[:, 0] > 0.5) | ((-n[:, 1] if not upper else n[:, 1]) > 0.75)
-    height = np.einsum("fe,fe->f", centre - graph.x[graph.owner[walls]], n)
+    n = graph.n[walls]
+    height = np.einsum("fe,fe->f", graph.centre[walls] - graph.x[graph.owner[walls]], n)
     d = graph.d.copy()
     d[walls][neumann] = (2.0 * height[:, None] * n)[neumann]
-    slope = sum(n[:, i] * along(*centre.T) for i, along in enumerate(gradient))
-    value = np.where(neumann, slope, graph.value)
     delta = np.hypot(d[:, 0], d[:, 1]) if graph.dimension == 2 else np.linalg.norm(d, axis=1)
     return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, (d, delta, neumann, value))
 

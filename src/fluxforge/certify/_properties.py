@@ -15,13 +15,12 @@ class Linearity:
 
     For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
     several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
-    |f(T + U) − f(T) − f(U)|. `defect` is the larger of the two.
+    |f(T + U) − f(T) − f(U)|.
     """
 
     linear: bool
     hops: int | None
     entries_per_row: float
-    defect: float
     homogeneity: float = 0.0
     additivity: float = 0.0
 
@@ -113,15 +112,15 @@ class Stability:
     dt_max comes from the complex eigenvalues of G on the mesh, which bound nothing where G is not normal.
     """
 
-    factor: sp.Expr | None
-    one_operator: bool | None
-    interval: float | None
-    dt_max: float | None
     fourier: float
-    rate: float | None
-    oscillation: float | None
-    stable_below: bool | None
-    diverges_above: bool | None
+    factor: sp.Expr | None = None
+    one_operator: bool | None = None
+    interval: float | None = None
+    dt_max: float | None = None
+    rate: float | None = None
+    oscillation: float | None = None
+    stable_below: bool | None = None
+    diverges_above: bool | None = None
     waves: WaveLimit | None = None
     spectral: bool = False
 
@@ -131,9 +130,21 @@ class Stability:
         return bool(self.one_operator) and not self.spectral
 
     @property
+    def confirmed(self) -> bool:
+        """Whether the rollouts that were made agree with dt_max."""
+        return self.stable_below is True and self.diverges_above is not False
+
+    @property
     def over_fourier(self) -> float | None:
         """dt_max over the Fourier step; None if unlimited or not established."""
         return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
+
+    @property
+    def oscillation_over_fourier(self) -> float | None:
+        """The step over the Fourier step beyond which the roughest mode changes sign at every step, if any."""
+        if self.oscillation is None or not self.rate:
+            return None
+        return self.oscillation / self.rate / self.fourier
 
 
 # The largest step tried for the maximum principle, in Fourier steps.

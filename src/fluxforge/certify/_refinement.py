@@ -1,6 +1,6 @@
 """The questions of a certificate that are answered by refining meshes: families, and the user's own sequence."""
 
-import math
+from functools import partial
 
 import numpy as np
 
@@ -38,10 +38,9 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
             lambda: choose_worse(*run_patch_tests(scheme, levels.graph(levels.sizes[0]))),
         )
     result = FamilyResult(
-        study=None if studies is None else choose_worst_study(studies),
+        studies=studies or (),
         patch=patch,
         diffusion=_measure_diffusion(request, recorder, levels),
-        studies=studies or (),
         only_diffuses=equation.only_diffuses,
         effective=_measure_effective(request, recorder, levels),
     )
@@ -73,9 +72,8 @@ def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> 
     if not equation.only_diffuses:
         return None
     scaled = equation.example(request.dimension, SCALE)
-    return recorder.attempt(
-        f"diffusivity, {levels.family}", lambda: effective_diffusion(scheme, levels, parameters=scaled)
-    )
+    measure = partial(effective_diffusion, scheme, levels, parameters=scaled)
+    return recorder.attempt(f"diffusivity, {levels.family}", measure)
 
 
 def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> EffectiveEquation | None:
@@ -84,21 +82,20 @@ def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> 
     if equation == HEAT or levels.family not in LATTICES:
         return None
     scaled = equation.example(request.dimension, SCALE)
-    return recorder.attempt(
-        f"effective equation, {levels.family}", lambda: effective_equation(scheme, levels.family, parameters=scaled)
-    )
+    measure = partial(effective_equation, scheme, levels.family, parameters=scaled)
+    return recorder.attempt(f"effective equation, {levels.family}", measure)
 
 
 def _march_family(request: Request, recorder: Recorder, levels: Levels) -> FamilyResult:
     """The errors of solutions marched in time: for schemes that are not linear, of equations with transport."""
-    scheme, nothing = request.scheme, FamilyResult(None, None, None)
+    scheme = request.scheme
     if scheme.equation.velocity is None:
         recorder.add_unknown(levels.family, NOT_LINEAR)
-        return nothing
-    studies = recorder.attempt(levels.family, lambda: study_marched(scheme, levels, progress=recorder.announce))
-    if studies is None:
-        return nothing
-    result = FamilyResult(studies[0], None, None, studies, only_diffuses=False)
+        return FamilyResult()
+    study = recorder.attempt(levels.family, lambda: study_marched(scheme, levels, progress=recorder.announce))
+    if study is None:
+        return FamilyResult()
+    result = FamilyResult((study,), only_diffuses=False)
     recorder.lines.append(space_line(levels.family, result, scheme.equation.words))
     return result
 
@@ -117,15 +114,7 @@ def refine_own_meshes(request: Request, recorder: Recorder) -> tuple[SpaceStudy,
     return studies or ()
 
 
-def choose_worst_study(studies: tuple[SpaceStudy, ...]) -> SpaceStudy:
-    """The study without an order, or else of the lowest; of several without one, that of the largest last error."""
-    without = [study for study in studies if not study.l2.convergent]
-    if without:
-        return max(without, key=lambda study: study.l2.errors[-1])
-    return min(studies, key=lambda study: math.inf if study.l2.order is None else study.l2.order)
-
-
-def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> Line:
+def space_line(family: str, result: FamilyResult, words: Words) -> Line:
     """Consistency and order on one family."""
     parts = [describe_study(study) for study in result.studies]
     if result.effective is not None:
@@ -139,24 +128,24 @@ def space_line(family: str, result: FamilyResult, words: Words = HEAT.words) -> 
         f"steady states of manufactured solutions, solved directly; an order needs a last error below "
         f"{LARGEST_ERROR:.0%} of the solution, rates that settle, and no plateau"
     )
-    return Line(
-        f"{family}: {describe_convergence(result, words)}", verdict_of(result.consistent), "; ".join(parts), method
-    )
+    name = f"{family}: {_describe_outcome(result, words)}"
+    return Line(name, verdict_of(result.consistent), "; ".join(parts), method)
 
 
-def describe_convergence(result: FamilyResult, words: Words = HEAT.words) -> str:
-    """The convergence in words; a plateau is distinguished from rates that do not settle."""
+def _describe_outcome(result: FamilyResult, words: Words) -> str:
+    """The convergence of the worst problem in words, and doubts about the equation whose solution is approached."""
     if result.study is None:
         return "not measured"
     rates = result.study.l2
-    if not rates.convergent:
-        return "does not converge" if result.fails else "no order established"
-    if rates.exact:
-        return "exact"
-    doubt = ", but its diffusivity is not " + ("established" if result.diffusion is None else words.diffusion)
+    if result.fails and not rates.convergent:
+        return "does not converge"
+    if rates.order is None or result.consistent:
+        return rates.outcome
     if result.effective is not None and not result.effective.holds:
-        doubt = ", but smooth fields obey another equation"
-    return f"converges, order {rates.order:.2f}" + ("" if result.consistent else doubt)
+        return f"{rates.outcome}, but smooth fields obey another equation"
+    return (
+        f"{rates.outcome}, but its diffusivity is not {'established' if result.diffusion is None else words.diffusion}"
+    )
 
 
 def _describe_tensor(K: np.ndarray) -> str:

@@ -39,6 +39,9 @@ class Rates:
     least: int = LEAST_LEVELS
     scatter: tuple[float, ...] = ()
 
+    def __str__(self) -> str:
+        return "exact to round-off" if self.exact else "rates " + " ".join(f"{rate:.2f}" for rate in self.rates)
+
     @property
     def rates(self) -> tuple[float, ...]:
         """The rate of each refinement; NaN where an error is zero or not finite."""
@@ -109,12 +112,14 @@ class Rates:
         """Whether the error demonstrably goes to zero: an order can be quoted, or every error is round-off."""
         return self.exact or self.order is not None
 
-
-def describe_rates(rates: Rates) -> str:
-    """`rates 1.97 1.99`, or that there is nothing to measure."""
-    if rates.exact:
-        return "exact to round-off"
-    return "rates " + " ".join(f"{rate:.2f}" for rate in rates.rates)
+    @property
+    def outcome(self) -> str:
+        """The order in words; without one, errors that have stalled are distinguished from rates that do not settle."""
+        if self.exact:
+            return "exact"
+        if self.order is not None:
+            return f"converges, order {self.order:.2f}"
+        return "does not converge" if self.stalled else "no order established"
 
 
 def format_order(value: float | None) -> str:
@@ -137,13 +142,13 @@ class TimeStudy:
 
     free: Rates
     driven: Rates
-    one_cell: OneCellOrder | None = None
-    series: int | None = None
+    one_cell: OneCellOrder | None
+    series: int | None
 
     @property
     def exact_order(self) -> int | None:
         """The order from the algebra, the smallest of those known; None where nothing or no limit is known."""
-        known = [order for order in (self.series,) if order is not None]
+        known = [] if self.series is None else [self.series]
         if self.one_cell is not None:
             known += [self.one_cell.free, self.one_cell.driven]
         return None if not known or min(known) >= HIGHEST_ORDER else min(known)
@@ -162,8 +167,7 @@ class TimeStudy:
     @property
     def observed(self) -> float | None:
         """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
-        runs = [run for run in (self.free, self.driven) if not run.exact]
-        orders = [run.order for run in runs]
+        orders = [run.order for run in (self.free, self.driven) if not run.exact]
         known = [order for order in orders if order is not None]
         return min(known) if known and len(known) == len(orders) else None
 
@@ -180,7 +184,7 @@ class SpaceStudy:
     cells: tuple[int, ...]
     l2: Rates
     linf: Rates
-    problem: str = "sines"
+    problem: str
 
 
 # Residuals below this are round-off: sums of some dozen terms over differences of nearby values.
@@ -200,7 +204,7 @@ class PatchTest:
     residual: dict[int, float]
     cell: int
     polynomial: str
-    walls: str = "held"
+    walls: str
 
     def exact(self, degree: int) -> bool:
         """Whether all polynomials up to that degree are steady to round-off."""

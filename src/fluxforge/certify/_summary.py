@@ -12,11 +12,8 @@ from fluxforge.scheme._scheme import Scheme
 ORTHOGONAL = ("squares", "cross", "equilateral")
 SKEWED = ("right", "jittered", "regular", "irregular")
 # The other families are squares and cubes.
-TRIANGLES = {
-    "cross": "crossed",
-    **{name: name for name in ("right", "equilateral", "jittered", "regular", "irregular")},
-}
-ORDINALS = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}
+TRIANGLES = {"cross": "crossed", "equilateral": "equilateral", **{name: name for name in SKEWED}}
+ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "6": "sixth"}
 # Orders this near to a whole number are quoted as that number; claims are held to the same distance.
 WHOLE = 0.15
 
@@ -138,11 +135,7 @@ def _time(certificate: Certificate) -> Iterator[str]:
     if certificate.time is None or certificate.time.order is None:
         return
     order = _number(certificate.time.order)
-    yield (
-        f"{ORDINALS[int(order)]} order in time"
-        if order.isdigit() and int(order) in ORDINALS
-        else (f"order {order} in time")
-    )
+    yield f"{ORDINALS[order]} order in time" if order in ORDINALS else f"order {order} in time"
 
 
 def _stability(certificate: Certificate, equation: Equation) -> Iterator[str]:
@@ -157,8 +150,7 @@ def _stability(certificate: Certificate, equation: Equation) -> Iterator[str]:
     else:
         value = f"{stability.dt_max / stability.fourier:.3g}"
         limit = f"up to {value} {equation.words.step_name}{'s' * (value != '1')} on {where}"
-        confirmed = stability.stable_below is True and stability.diverges_above is not False
-        caution = "" if confirmed else ", not confirmed by runs"
+        caution = "" if stability.confirmed else ", not confirmed by runs"
         yield f"stable {limit}{caution}" if stability.bound else f"eigenvalues stable {limit}, which is no bound"
 
 
@@ -170,10 +162,9 @@ def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]
 
 def _faults(certificate: Certificate) -> Iterator[str]:
     """Defects that a user of the scheme has to know of."""
-    if certificate.semidiscrete is not None and not certificate.semidiscrete.holds:
-        yield "its limit of small steps is not the equation"
-    if certificate.rate is not None and not certificate.rate.holds:
-        yield "its limit of small steps is not the equation"
+    for limit in (certificate.semidiscrete, certificate.rate):
+        if limit is not None and not limit.holds:
+            yield "its limit of small steps is not the equation"
     if certificate.units is not None and not certificate.units.holds:
         yield "its result depends on the units"
     if certificate.contradicted:

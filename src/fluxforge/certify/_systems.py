@@ -58,11 +58,6 @@ def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | No
     return solve
 
 
-def steady_state(scheme: Scheme, graph: DualGraph, S: np.ndarray, *, parameters: Settings | None = None) -> np.ndarray:
-    """The steady state for one source."""
-    return steady_solver(scheme, graph, parameters=parameters)(S)
-
-
 def _factorised_solver(scheme: Scheme, graph: DualGraph, dt: float, parameters: Settings | None) -> Solve:
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     factors = factorise(csr_array(eye_array(graph.cells) - step.M))

@@ -36,7 +36,7 @@ from fluxforge.certify.growth import (
     transient_line,
 )
 from fluxforge.certify.limiter import limited_bound_line, limiter_line, limiter_region
-from fluxforge.certify.modified import is_own_symbolically, lattice_equations, modified_line
+from fluxforge.certify.modified import choose_lattices, is_own_symbolically, modified_equation, modified_line
 from fluxforge.certify.order import check_sequence, measure_time_order, time_line
 from fluxforge.certify.patch import alignment, alignment_line, choose_worse, patch_line, residuals_line, run_patch_tests
 from fluxforge.certify.riemann import layer_line, riemann_line, solve_boundary_layer, solve_riemann
@@ -148,11 +148,10 @@ class Verification:
         self.dimension = request.dimension
         self.words = self.scheme.equation.words
         self.parameters = self.scheme.equation.example(self.dimension)
-        refined = sum(len(levels.sizes) for levels in request.families) + len(request.meshes)
         self.linear = linear_stages(self.scheme) is not None
-        self.recorder = Recorder(
-            linear=self.linear, questions=(9 if self.mesh is not None else 12) + refined, progress=progress
-        )
+        refined = sum(len(levels.sizes) for levels in request.families) + len(request.meshes)
+        questions = (12 if self.mesh is None else 9) + refined
+        self.recorder = Recorder(linear=self.linear, questions=questions, progress=progress)
         # Lines of cells run through quadrilaterals only.
         self.on_lines = Hop.LINE in self.scheme.hops()
         if self.mesh is not None:
@@ -185,10 +184,9 @@ class Verification:
         """Linearity, conservation and units of one step."""
         s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
         linearity = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
-        conservation = ask(
-            "conservation", lambda: measure_conservation(s, self.rough, parameters=p), conservation_line, where
-        )
-        units = ask("units", lambda: measure_units(s, self.dimension, self._study_graph()), units_line, self.words)
+        measure = partial(measure_conservation, s, self.rough, parameters=p)
+        conservation = ask("conservation", measure, conservation_line, where)
+        units = ask("units", lambda: measure_units(s, self._study_graph()), units_line, self.words)
         return replace(certificate, linearity=linearity, conservation=conservation, units=units)
 
     def _ask_small_steps(self, certificate: Certificate) -> Certificate:
@@ -203,9 +201,8 @@ class Verification:
         tensor = self.recorder.attempt("flux of the tensor", lambda: alignment(s, self.graph, parameters=p))
         if tensor is not None:
             self.recorder.lines.append(alignment_line(tensor, self.where))
-        return replace(
-            certificate, patch=patch, semidiscrete=system, rate=rate, transport=self._ask_transport(s.equation)
-        )
+        transport = self._ask_transport(s.equation)
+        return replace(certificate, patch=patch, semidiscrete=system, rate=rate, transport=transport)
 
     def _ask_transport(self, equation: Equation) -> TransportProperties | None:
         """Flux, limiter, Riemann problems and boundary layer; None for an equation without transport."""
@@ -226,7 +223,7 @@ class Verification:
             properties = replace(properties, riemann=studies or ())
         scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
         if scalar and equation.linear and equation.reaction == 0 and self.linear:
-            properties = replace(properties, layer=ask("boundary layer", lambda: solve_boundary_layer(s), layer_line))
+            ask("boundary layer", lambda: solve_boundary_layer(s), layer_line)
         return properties
 
     def _ask_flux(self, flux: Flux) -> TransportProperties:
@@ -256,16 +253,11 @@ class Verification:
             graph = study_graph(self.dimension)
             study = ask("order in time", lambda: measure_time_order(s, graph, parameters=p), time_line)
             certificate = replace(certificate, time=study)
-        stability = ask(
-            "stability", lambda: measure_stability(s, self.graph, parameters=p), stability_line, where, words
-        )
+        find_limit = partial(measure_stability, s, self.graph, parameters=p)
+        stability = ask("stability", find_limit, stability_line, where, words)
         growth = self._ask_transient(stability)
-        maximum = ask(
-            "maximum principle",
-            lambda: measure_maximum_principle(s, self.graph, parameters=p),
-            maximum_line,
-            *(where, words),
-        )
+        find_principle = partial(measure_maximum_principle, s, self.graph, parameters=p)
+        maximum = ask("maximum principle", find_principle, maximum_line, where, words)
         return replace(certificate, stability=stability, transient=growth, maximum=maximum)
 
     def _ask_refinement(self, certificate: Certificate) -> Certificate:
@@ -275,24 +267,19 @@ class Verification:
             levels.family: refine_family(self.request, self.recorder, levels, certificate.patch)
             for levels in self.request.families
         }
-        return replace(
-            certificate,
-            modified=modified,
-            space=space if self.linear or self.scheme.equation.velocity is not None else {},
-            meshes=refine_own_meshes(self.request, self.recorder),
-        )
+        if not self.linear and self.scheme.equation.velocity is None:
+            # Nothing was measured, and the lines say so.
+            space = {}
+        meshes = refine_own_meshes(self.request, self.recorder)
+        return replace(certificate, modified=modified, space=space, meshes=meshes)
 
     def _ask_cost(self, certificate: Certificate) -> Certificate:
         """Cost of a step; of a full certificate in the plane, also the error at equal cost."""
         s, p, curves = self.scheme, self.parameters, None
         if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
             curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
-        cost = self.recorder.ask(
-            "cost of a step",
-            lambda: measure_cost(s, self.graph, parameters=p),
-            cost_line,
-            *(curves or (), s.name),
-        )
+        measure = partial(measure_cost, s, self.graph, parameters=p)
+        cost = self.recorder.ask("cost of a step", measure, cost_line, curves or (), s.name)
         return replace(certificate, cost=cost, curves=curves or ())
 
     def _study_graph(self) -> DualGraph:
@@ -328,10 +315,11 @@ class Verification:
         equations, own = {}, self.scheme.equation
         if not self.linear and not own.linear:
             self.recorder.add_unknown("modified equation", "not defined: the equation is not linear in its unknown")
-        for lattice, derive in lattice_equations(own, self.dimension).items():
+        for lattice in choose_lattices(own, self.dimension):
             name = f"modified equation, {lattice}"
             self.recorder.announce(name)
-            equation = self.recorder.attempt(name, partial(derive, self.scheme)) if self.linear else None
+            derive = partial(modified_equation, self.scheme, lattice)
+            equation = self.recorder.attempt(name, derive) if self.linear else None
             if equation is not None:
                 equations[lattice] = equation
                 self.recorder.lines.append(modified_line(lattice, equation, heat=own == HEAT))

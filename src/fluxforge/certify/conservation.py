@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import equinox as eqx
 import numpy as np
 import sympy as sp
 from scipy.sparse import eye_array
 
 from fluxforge.certify._enclose import compare_formulas
 from fluxforge.certify._evidence import Line, verdict_of
-from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings
+from fluxforge.certify._problems import as_graph, has_varying_parameters, varying_settings, with_neumann_walls
 from fluxforge.certify._properties import Conservation
 from fluxforge.certify._systems import march, study_step
 from fluxforge.certify.transport import Identity
@@ -63,13 +62,8 @@ def measure_conservation(
 
 
 def insulate(graph: DualGraph) -> DualGraph:
-    """The graph with a Neumann wall, q = 0, for every one: the ghost is the owner's mirror image."""
-    walls = slice(graph.interior, None)
-    d = graph.d.copy()
-    height = np.einsum("fe,fe->f", graph.centre[walls] - graph.x[graph.owner[walls]], graph.n[walls])
-    d[walls] = 2.0 * height[:, None] * graph.n[walls]
-    new = (d, np.linalg.norm(d, axis=1), np.ones(graph.ghosts, bool), np.zeros(graph.ghosts))
-    return eqx.tree_at(lambda g: (g.d, g.delta, g.neumann, g.value), graph, new)
+    """The graph with a Neumann wall, q = 0, for every one."""
+    return with_neumann_walls(graph, np.ones(graph.ghosts, bool), np.zeros(graph.ghosts))
 
 
 def _measure_linear(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
@@ -101,9 +95,8 @@ def _measure_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters:
     step = general_stepper(scheme, graph, dt=dt, parameters=parameters, source=np.zeros(graph.cells), dtype="float64")
     states = signed_states(graph.cells)
     # This step may be far too long for a nonlinear flux: the rollout starts from a small state.
-    runs = [(T, np.asarray(step(T))) for T in states] + [
-        (1e-3 * states[1], np.asarray(step.rollout(1e-3 * states[1], ROLLOUT)))
-    ]
+    small = 1e-3 * states[1]
+    runs = [(T, np.asarray(step(T))) for T in states] + [(small, np.asarray(step.rollout(small, ROLLOUT)))]
     weight = cell_capacity(scheme.equation, graph, parameters) * graph.V
     drifts = [drift_between(weight, T, after) for T, after in runs if np.isfinite(after).all()]
     drift = max(drifts, default=float("inf"))
@@ -174,25 +167,21 @@ def _compare_exchanged(scheme: Scheme, message: Message) -> Identity:
 
 def conservation_line(conservation: Conservation, where: str) -> Line:
     """Conservation under insulation."""
-    parts = []
+    name, verdict = "conservative", verdict_of(conservation.holds)
     if not conservation.states:
         kept = "antisymmetric" if conservation.antisymmetric else "not antisymmetric"
         kept += "" if conservation.passed_on else ", and a cell does not add them up whole"
         evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
         how = "from the algebra" if conservation.by in ("", "algebra") else f"by {conservation.by}"
-        return Line("conservative", verdict_of(conservation.holds), evidence, f"{how}: F changes sign with its cells")
+        return Line(name, verdict, evidence, f"{how}: F changes sign with its cells")
+    W, parts = conservation.weight, []
     if conservation.defect is not None:
-        row = "Vᵀ" if conservation.weight == "V" else f"({conservation.weight})ᵀ"
-        parts.append(
-            f"max |{row}M − {row}|/{conservation.weight} = {conservation.defect:.1e} at cell {conservation.cell}"
-        )
+        row = "Vᵀ" if W == "V" else f"({W})ᵀ"
+        parts.append(f"max |{row}M − {row}|/{W} = {conservation.defect:.1e} at cell {conservation.cell}")
+    over = f" in {ROLLOUT} steps"
     if conservation.states > 1:
-        states = f"the worst of {conservation.states} states, signed and large"
-        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e}, {states}")
-    else:
-        parts.append(f"Σ{conservation.weight}·T drifts by {conservation.drift:.1e} in {ROLLOUT} steps")
+        over = f", the worst of {conservation.states} states, signed and large"
+    parts.append(f"Σ{W}·T drifts by {conservation.drift:.1e}{over}")
     if conservation.antisymmetric is not None:
         parts.append("fluxes antisymmetric" if conservation.antisymmetric else "fluxes not antisymmetric")
-    return Line(
-        "conservative", verdict_of(conservation.holds), "; ".join(parts) + f"; {where}, insulated", "matrix and rollout"
-    )
+    return Line(name, verdict, "; ".join([*parts, f"{where}, insulated"]), "matrix and rollout")

@@ -44,7 +44,7 @@ def _describe_linearity(
 ) -> Linearity:
     used = csr_array(abs(M) > 1e-14 * max(abs(M).max(), 1e-300))
     hops = None if implicit else hops_used(graph, used)
-    return Linearity(linear, hops, used.nnz / graph.cells, max(defects), *defects)
+    return Linearity(linear, hops, used.nnz / graph.cells, *defects)
 
 
 def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> tuple[float, float]:
@@ -88,10 +88,9 @@ def hops_used(graph: DualGraph, used: csr_array) -> int:
 
 def linearity_line(linearity: Linearity, where: str) -> Line:
     """Linearity and the stencil."""
-    reach = (
-        "reads the whole mesh" if linearity.hops is None else f"reads {linearity.hops} hop{'s' * (linearity.hops != 1)}"
-    )
-    stencil = f"{reach}, {linearity.entries_per_row:.1f} cells a row"
+    hops = linearity.hops
+    reach = "the whole mesh" if hops is None else f"{hops} hop{'s' * (hops != 1)}"
+    stencil = f"reads {reach}, {linearity.entries_per_row:.1f} cells a row"
     if linearity.linear:
         return Line("linear in T, S and boundary data", Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
     defects = (
@@ -164,18 +163,14 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
 
 def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
     """Cost per step, and at equal accuracy."""
-    mine = next((curve.bytes_at(TARGET) for curve in curves if curve.scheme == scheme), None)
-    others = [
-        f"{curve.scheme} {value / mine:.2g}×"
-        for curve in curves
-        if curve.scheme != scheme and mine and (value := curve.bytes_at(TARGET))
-    ]
+    at_target = {curve.scheme: curve.bytes_at(TARGET) for curve in curves}
+    mine = at_target.pop(scheme, None)
+    others = [f"{name} {value / mine:.2g}×" for name, value in at_target.items() if mine and value]
     evidence = (
         f"{cost.stages} stage{'s' * (cost.stages != 1)}, {cost.flops:.0f} flops, {cost.bytes:.0f} bytes moved and "
         f"{cost.memory:.0f} held per cell"
     )
     if others:
         evidence += f"; bytes to an error of {TARGET:g} in time, relative to this scheme: {', '.join(others)}"
-    return Line(
-        "cost of a step", Verdict.MEASURED, evidence, "read off the stepper's arrays; sparse LU factors if implicit"
-    )
+    method = "read off the stepper's arrays; sparse LU factors if implicit"
+    return Line("cost of a step", Verdict.MEASURED, evidence, method)

@@ -96,10 +96,8 @@ def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings 
     if smooth.drift.any():
         letter = scheme.equation.words.diffusion
         drift = " + ".join(f"{v:.3g} {letter} T_{axis}" for v, axis in zip(smooth.drift, COORDINATES, strict=False))
-        raise NumericalError(
-            f"smooth fields drift, T_t = {drift} + …: "
-            f"the equation is not {'a heat' if scheme.equation == HEAT else 'that'} equation"
-        )
+        kind = "a heat" if scheme.equation == HEAT else "that"
+        raise NumericalError(f"smooth fields drift, T_t = {drift} + …: the equation is not {kind} equation")
     return relative_to_own(smooth.K, scheme.equation, parameters)
 
 
@@ -132,10 +130,10 @@ def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None 
 @cache
 def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
     """φ and its second derivatives, to be evaluated."""
+    x, y = symbol("x"), symbol("y")
     functions = []
     for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
         phi = parse(f"(sin(pi*x)*sin(pi*y))**3*{wave}", ("x", "y"))
-        x, y = (next(s for s in phi.free_symbols if s.name == name) for name in "xy")
         xx, xy, yy = (to_text(sp.diff(phi, a, b)) for a, b in ((x, x), (x, y), (y, y)))
         functions.append(tuple(field(text) for text in (to_text(phi), xx, xy, yy)))
     return tuple(functions)

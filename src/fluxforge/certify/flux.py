@@ -33,20 +33,25 @@ class Flux:
     states: Range
 
     @property
-    def speed(self) -> sp.Symbol | None:
+    def speed(self) -> sp.Symbol:
         """The symbol of a·n."""
-        name = self.equation.velocity
-        return None if name is None else symbol(self.equation.parameter(name).normal_name)
+        assert self.equation.velocity is not None, "an equation without transport has no such flux"
+        return symbol(self.equation.parameter(self.equation.velocity).normal_name)
 
     @property
     def carried(self) -> sp.Expr:
         """f(u) a·n, with the unknown's own symbol."""
-        return self.equation.transported * (self.speed or 0)
+        return self.equation.transported * self.speed
 
     @property
     def diffuses(self) -> bool:
         """Whether K is part of the flux, so that it depends on the cell Péclet number."""
         return bool(self.equation.diffusion != 0)
+
+    def conducts(self, v: sp.Symbol) -> bool:
+        """Whether a symbol is a parameter of K, as such or at the end of a face."""
+        conducting = {parameter.name for parameter in self.equation.diffusion.free_symbols}
+        return v.name in conducting or v.name.rsplit("_", 1)[0] in conducting
 
 
 def states_of(equation: Equation) -> Range:
@@ -93,7 +98,7 @@ def _has_exact_limit(flux: Flux) -> bool:
         for each in formula.free_symbols - set(point):
             point[each] = along if each == flux.speed else parameters.get(each.name.split("_")[0], sp.Rational(7, 5))
         values = {symbol(name): value for name, value in parameters.items()} | {equation.u: u}
-        wanted = flux.carried.subs({**values, **({} if flux.speed is None else {flux.speed: along})})
+        wanted = flux.carried.subs({**values, flux.speed: along})
         wanted -= equation.diffusion.subs(values) * slope
         apart = (formula.subs(point) - wanted).evalf(_DIGITS)
         if not apart.is_number or not abs(apart) <= _LIMIT:
@@ -107,14 +112,11 @@ def _damps(flux: Flux) -> bool:
     The flux of a downwind difference is also consistent, but amplifies every wave.
     """
     formula = flux.formula.xreplace({STEP: sp.S.Zero})
-    conducting = {v.name for v in flux.equation.diffusion.free_symbols}
     rng = np.random.default_rng(0)
     symbols = sorted(formula.free_symbols | {P, N}, key=str)
     points = {v: rng.uniform(*domain_of(v, flux), 200) for v in symbols}
-    for v in formula.free_symbols:
-        if v.name in conducting or v.name.rsplit("_", 1)[0] in conducting:
-            points[v] = np.full(200, 1e-9)
-    if flux.speed is not None and flux.speed not in points:
+    points |= {v: np.full(200, 1e-9) for v in formula.free_symbols if flux.conducts(v)}
+    if flux.speed not in points:
         return False
     u = flux.equation.u
     mean = sp.Add(*(flux.carried.xreplace({u: end}) for end in (P, N))) / 2
@@ -151,14 +153,13 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     Péclet number |a·n|/(1 − |a·n|) takes every value up to that one.
     """
     kept = {P, N, STEP, flux.speed}
-    unit = sp.S.One if peclet is None or flux.speed is None else 1 - sp.Abs(flux.speed)
-    conducting = {v.name for v in flux.equation.diffusion.free_symbols}
-    values = {v: _unit_value(v, conducting, unit) for v in flux.formula.free_symbols - kept}
+    unit = sp.S.One if peclet is None else 1 - sp.Abs(flux.speed)
+    values = {v: _unit_value(v, flux, unit) for v in flux.formula.free_symbols - kept}
     formula = flux.formula.xreplace(values)
     ranges: dict[sp.Symbol, Range] = {P: flux.states, N: flux.states}
-    if flux.speed is not None and speed is not None:
+    if speed is not None:
         formula = formula.xreplace({flux.speed: sp.Integer(int(speed))})
-    elif flux.speed is not None:
+    else:
         largest = 1.0 if peclet is None else peclet / (1.0 + peclet)
         ranges[flux.speed] = (-largest, largest)
     if STEP in formula.free_symbols:
@@ -166,11 +167,11 @@ def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None
     return formula, ranges
 
 
-def _unit_value(v: sp.Symbol, conducting: set[str], K: sp.Expr) -> sp.Expr:
+def _unit_value(v: sp.Symbol, flux: Flux, K: sp.Expr) -> sp.Expr:
     """A symbol on a row of unit cells: 1 for lengths and parameters, K for parameters of K, 0 otherwise."""
     if v.name.endswith(("_t", "_nt")):
         return sp.S.Zero
-    return K if v.name.rsplit("_", 1)[0] in conducting or v.name in conducting else sp.S.One
+    return K if flux.conducts(v) else sp.S.One
 
 
 def named_flux(scheme: Scheme) -> NumericalFlux | None:
@@ -194,13 +195,13 @@ def steps_like_euler(scheme: Scheme) -> bool:
 def _own_space(scheme: Scheme) -> str:
     """The space in the name of a scheme; an empty text if its formulas are not those of its name."""
     parts = split_name(scheme.name)
+    if parts is None:
+        return ""
     try:
-        unchanged = (
-            parts and find(scheme.name, scheme.equation, dimension=scheme.dimension or 2).stages == scheme.stages
-        )
+        named = find(scheme.name, scheme.equation, dimension=scheme.dimension or 2)
     except SchemeError:
         return ""
-    return parts.space.name if parts is not None and unchanged else ""
+    return parts.space.name if named.stages == scheme.stages else ""
 
 
 def range_words(states: Range) -> str:

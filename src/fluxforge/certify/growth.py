@@ -38,11 +38,9 @@ def measure_maximum_principle(
 
     def worst(fraction: float) -> tuple[float, int]:
         M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
-        rest = (
-            1.0 - M.sum(axis=1)
-            if averages
-            else np.minimum(*_boundary_weights(scheme, graph, fraction * fourier, parameters))
-        )
+        rest = 1.0 - M.sum(axis=1)
+        if not averages:
+            rest = np.minimum(*_boundary_weights(scheme, graph, fraction * fourier, parameters))
         least = np.minimum(M.min(axis=1).toarray().ravel(), rest)
         # argmin returns a NaN before any number, and comparisons with NaN are false: the principle would seem to hold.
         cell = int(np.argmin(least))
@@ -91,7 +89,7 @@ def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.wo
         where += "; no maximum principle: constants do not stay as they are"
     if principle.over_fourier is None:
         return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} {unit} at least, {where}", method)
-    broken = f"a weight of {principle.weight:.1e} at cell {principle.cell}" if principle.weight is not None else ""
+    broken = f"a weight of {principle.weight:.1e} at cell {principle.cell}"
     if principle.over_fourier == 0:
         return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
     return Line(name, Verdict.MEASURED, f"up to {principle.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
@@ -123,18 +121,15 @@ def measure_transient_growth(
 
 def _measure_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
     """Multiply until a power has a norm of at most one: ‖B^(k+m)‖ ≤ ‖B^k‖‖B^m‖ ends the search there."""
-    power = np.eye(len(B))
-    one = largest = 0.0
-    where = 1
-    size = np.inf
-    for k in range(1, MOST_STEPS + 1):
-        power = power @ B
+    power = B
+    size = one = largest = float(np.linalg.norm(B, 2))
+    where = k = 1
+    # Not a number ends the search, too.
+    while k < MOST_STEPS and 1 < size < HOPELESS:
+        power, k = power @ B, k + 1
         size = float(np.linalg.norm(power, 2))
-        one = size if k == 1 else one
         if not size <= largest:
             largest, where = size, k
-        if size <= 1 or not size < HOPELESS:
-            break
     return TransientGrowth(over_fourier, False, one, largest, where, size <= 1)
 
 

@@ -7,7 +7,8 @@ are 1. A φ that is clipped to the bounds is within them by its form; everything
 c, with a counterexample where it fails.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -118,30 +119,30 @@ def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
     return _factor_margin(fall(phi))
 
 
-def _least_margin(margin: sp.Expr, parts: list[Range], *, relative: bool = False) -> Least:
+def _least_margin(margin: sp.Expr, parts: Iterable[Range], *, relative: bool = False) -> Least:
     """The least of a margin over all parts; `relative` to r where that is larger than 1."""
-    least: Least | None = None
-    for low, high in parts:
-        settled = settle(margin, {R: (low, high), C: COURANT, _T: _DOWNWIND})
-        scale = max(low, 1.0) if relative else 1.0
-        forms = list(dict.fromkeys((settled, _factor_margin(settled))))
+    least = (_least_on_part(margin, part, max(part[0], 1.0) if relative else 1.0) for part in parts)
+    return reduce(Least.worse, least)
 
-        def bounds(low: np.ndarray, high: np.ndarray, forms: list[sp.Expr] = forms, scale: float = scale) -> Interval:
-            boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate((R, C, _T))}
-            each = [enclose(form, boxes).value for form in forms]
-            top, bottom = np.minimum.reduce([e.high for e in each]), np.maximum.reduce([e.low for e in each])
-            return Interval(bottom / scale, top / scale)
 
-        ends = np.array([[low, high], COURANT, _DOWNWIND])
-        # What a margin does not depend on is not bisected.
-        for k, name in enumerate((C, _T), start=1):
-            if name not in settled.free_symbols:
-                ends[k] = 0.5
-        side = float((ends[:, 1] - ends[:, 0]).max())
-        part_least = least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
-        least = part_least if least is None else least.worse(part_least)
-    assert least is not None
-    return least
+def _least_on_part(margin: sp.Expr, part: Range, scale: float) -> Least:
+    """The least of a margin, divided by `scale`, over ratios r of one part and all c and q."""
+    settled = settle(margin, {R: part, C: COURANT, _T: _DOWNWIND})
+    forms = list(dict.fromkeys((settled, _factor_margin(settled))))
+
+    def bounds(low: np.ndarray, high: np.ndarray) -> Interval:
+        boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate((R, C, _T))}
+        each = [enclose(form, boxes).value for form in forms]
+        top, bottom = np.minimum.reduce([e.high for e in each]), np.maximum.reduce([e.low for e in each])
+        return Interval(bottom / scale, top / scale)
+
+    ends = np.array([part, COURANT, _DOWNWIND])
+    # What a margin does not depend on is not bisected.
+    for k, name in enumerate((C, _T), start=1):
+        if name not in settled.free_symbols:
+            ends[k] = 0.5
+    side = float((ends[:, 1] - ends[:, 0]).max())
+    return least_value(bounds, ends[:, 0], ends[:, 1], width=WIDTH * side, enough=REGION_SLACK)
 
 
 def _factor_margin(margin: sp.Expr) -> sp.Expr:

@@ -8,14 +8,14 @@ depends on Δt.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import sympy as sp
 
 from fluxforge.certify._equations import ModifiedEquation
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._lattice import Lattice, Shifts, cube_lattice, square_lattice, step_on_lattice, triangle_lattice
+from fluxforge.certify._lattice import Lattice, Shifts, make_lattice, step_on_lattice
 from fluxforge.certify.effective import own_derivatives, wave_symbols
 from fluxforge.errors import NumericalError
 from fluxforge.expression._print import to_text
@@ -34,14 +34,17 @@ MOST_OPERATIONS = 60  # in a coefficient on the lattice; those of the built-in s
 
 
 @lru_cache(maxsize=64)  # a third of the time of a quick certificate; `is_own_symbolically` asks for Euler's each time
-def modified_equation(scheme: Scheme, lattice: Lattice) -> ModifiedEquation | None:
-    """Leading and first error term on the lattice; None where the scheme is not linear or keeps no constants there.
+def modified_equation(scheme: Scheme, name: str) -> ModifiedEquation | None:
+    """Leading and first error term on a lattice: `squares`, `equilateral` triangles or `cubes` of side h.
+
+    None where the scheme is not linear or keeps no constants there.
 
     Raises NumericalError for formulas that are not attempted, or have no expansion in h.
     """
     if linear_stages(scheme) is None:
         return None
     _refuse_transcendental(scheme)
+    lattice = make_lattice(name)
     step = step_on_lattice(scheme, lattice)
     assert step is not None
     _refuse_long(c.coeff(DT, 1) for shifts in step for c in shifts.values())
@@ -83,21 +86,6 @@ def _refuse_transcendental(scheme: Scheme) -> None:
                 raise NumericalError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")
 
 
-def square_equation(scheme: Scheme) -> ModifiedEquation | None:
-    """On squares of side h."""
-    return modified_equation(scheme, square_lattice())
-
-
-def triangle_equation(scheme: Scheme) -> ModifiedEquation | None:
-    """On equilateral triangles of side h."""
-    return modified_equation(scheme, triangle_lattice())
-
-
-def cube_equation(scheme: Scheme) -> ModifiedEquation | None:
-    """On cubes of side h."""
-    return modified_equation(scheme, cube_lattice())
-
-
 def is_own_symbolically(scheme: Scheme, modified: Mapping[str, ModifiedEquation]) -> bool | None:
     """Whether each modified equation has the limit of the equation, or of its two-point flux, for all parameters.
 
@@ -106,26 +94,24 @@ def is_own_symbolically(scheme: Scheme, modified: Mapping[str, ModifiedEquation]
     """
     if not modified:
         return None
-    derivations = lattice_equations(scheme.equation, 3 if "cubes" in modified else 2)
     for name, equation in modified.items():
         if equation.consistent:
             continue
-        plain = derivations[name](find("euler", scheme.equation))
+        plain = modified_equation(find("euler", scheme.equation), name)
         if plain is None or not equation.has_limit_of(plain):
             return False
     return True
 
 
-def lattice_equations(equation: Equation, dimension: int) -> Mapping[str, Callable[[Scheme], ModifiedEquation | None]]:
+def choose_lattices(equation: Equation, dimension: int) -> tuple[str, ...]:
     """The lattices on which the modified equation is derived; with transport, not those of several types of cells.
 
     There the eigenvalue is a root of a polynomial in many moduli of velocities, which takes minutes; drift and K on
     them are measured by `effective_equation`.
     """
     if dimension == 3:
-        return {"cubes": cube_equation}
-    plane = {"squares": square_equation}
-    return plane if equation.velocity is not None else plane | {"equilateral": triangle_equation}
+        return ("cubes",)
+    return ("squares", "equilateral") if equation.velocity is None else ("squares",)
 
 
 def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:

@@ -17,8 +17,8 @@ import numpy as np
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels, study_graph
 from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
-from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, describe_rates, format_order
-from fluxforge.certify._systems import exact_solution, march, steady_state, study_step
+from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, format_order
+from fluxforge.certify._systems import exact_solution, march, steady_solver, study_step
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.mesh._dual import DualGraph
@@ -30,43 +30,33 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator, operator, sides
 from fluxforge.stepping._stepper import general_stepper
 
+# Called with what is measured next.
+Announce = Callable[[str], None]
+
 # An order is quoted only if the error at the finest level is below this share of the solution.
 LARGEST_ERROR = 0.1
 # Orders of a user's own sequence are quoted from this many meshes.
 LEAST_MESHES = 3
 
 
-def measure_space_order(
-    scheme: Scheme, levels: Levels, *, parameters: Settings | None = None, progress: Callable[[str], None] | None = None
-) -> SpaceStudy:
+def measure_space_order(scheme: Scheme, levels: Levels) -> SpaceStudy:
     """Refine one family with u = sin πx sin πy, the solution of the published errors.
 
     This solution is zero on the walls and symmetric in x and y, so it does not reveal every error: certificates use
     `study_family`.
     """
-    problem = replace(SINES, equation=scheme.equation, parameters=parameters)
-    return _refine(scheme, levels, (problem,), progress=progress, below=np.inf)[0]
+    problem = replace(SINES, equation=scheme.equation)
+    return _refine(scheme, levels, (problem,), progress=None, below=np.inf)[0]
 
 
-def study_family(
-    scheme: Scheme,
-    levels: Levels,
-    *,
-    problems: tuple[Problem, ...] | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> tuple[SpaceStudy, ...]:
+def study_family(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> tuple[SpaceStudy, ...]:
     """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
-    problems = problems_of(scheme.equation, levels.dimension) if problems is None else problems
+    problems = problems_of(scheme.equation, levels.dimension)
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
 
 def _refine(
-    scheme: Scheme,
-    levels: Levels,
-    problems: tuple[Problem, ...],
-    *,
-    progress: Callable[[str], None] | None,
-    below: float,
+    scheme: Scheme, levels: Levels, problems: tuple[Problem, ...], *, progress: Announce | None, below: float
 ) -> tuple[SpaceStudy, ...]:
     cells, rms, scatter = [], [], []
     for n in levels.sizes:
@@ -135,11 +125,7 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
 
 
 def study_meshes(
-    scheme: Scheme,
-    meshes: Sequence[Mesh],
-    *,
-    exact: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    scheme: Scheme, meshes: Sequence[Mesh], *, exact: str | None = None, progress: Announce | None = None
 ) -> tuple[SpaceStudy, ...]:
     """Errors of steady states on the given meshes; a study per problem of `check_sequence`, and its exceptions."""
     problems = check_sequence(meshes, exact, scheme.equation)
@@ -161,30 +147,29 @@ def measure_problem_errors(scheme: Scheme, mesh: Mesh | DualGraph, problem: Prob
     """Relative L2 and L∞ error of the steady state of a manufactured problem on one mesh."""
     graph = problem.graph(mesh)
     u = problem.solution(graph)
-    T = steady_state(scheme, graph, problem.source(graph), parameters=problem.settings(graph.dimension))
-    apart, V = T - u, graph.V
+    solve = steady_solver(scheme, graph, parameters=problem.settings(graph.dimension))
+    return _relative_errors(solve(problem.source(graph)) - u, u, graph.V)
+
+
+def _relative_errors(apart: np.ndarray, u: np.ndarray, V: np.ndarray) -> tuple[float, float]:
+    """The L2 and L∞ norms of `apart`, relative to those of u."""
     return float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max())
 
 
 def mesh_line(study: SpaceStudy) -> Line:
     """Errors and rates of one problem on the user's own meshes."""
     rates = study.l2
-    if rates.exact:
-        outcome = "exact"
-    elif rates.order is not None:
-        outcome = f"converges, order {rates.order:.2f}"
-    else:
-        outcome = "does not converge" if rates.stalled else "no order established"
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
-    return Line(f"your meshes, {study.problem}: {outcome}", verdict, describe_study(study, named=False), method)
+    name = f"your meshes, {study.problem}: {rates.outcome}"
+    return Line(name, verdict, describe_study(study, named=False), method)
 
 
 def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     """Errors, rates and order of a study, with the name of its problem unless `named` is false."""
     errors = " ".join(f"{error:.3e}" for error in study.l2.errors)
     cells = f"{study.cells[0]}–{study.cells[-1]} cells"
-    text = f"L2 {errors} ({cells}), {describe_rates(study.l2)}"
+    text = f"L2 {errors} ({cells}), {study.l2}"
     if not study.l2.errors[-1] <= study.l2.below:
         text += f", above {study.l2.below:.0%} of the solution"
     text += f", L∞ {study.linf.errors[-1]:.3e} at the finest, order {format_order(study.linf.order)}"
@@ -197,16 +182,8 @@ CROSSINGS = 2.0
 FRACTION, MOST_STEPS = 0.4, 40_000
 
 
-@dataclass(frozen=True)
-class _Error:
-    l2: float
-    linf: float
-
-
-def study_marched(
-    scheme: Scheme, levels: Levels, *, progress: Callable[[str], None] | None = None
-) -> tuple[SpaceStudy, ...]:
-    """One study per family, of the problem that holds u on every wall; parameters are constant.
+def study_marched(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> SpaceStudy:
+    """The study of the problem that holds u on every wall, with constant parameters.
 
     Raises NumericalError where a march does not end or the field is not finite.
     """
@@ -219,14 +196,12 @@ def study_marched(
         cells.append(graph.cells)
         errors.append(_march(scheme, graph, problem))
     h = tuple(count ** (-1 / levels.dimension) for count in cells)
-    l2, linf = (
-        Rates(h, tuple(getattr(error, norm) for error in errors), below=LARGEST_ERROR, least=LEAST_LEVELS)
-        for norm in ("l2", "linf")
-    )
-    return (SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state"),)
+    l2, linf = (Rates(h, values, below=LARGEST_ERROR) for values in zip(*errors, strict=True))
+    return SpaceStudy(levels.family, tuple(cells), l2, linf, "marched to steady state")
 
 
-def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
+def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> tuple[float, float]:
+    """Relative L2 and L∞ error after a march from the solution itself."""
     u, settings = problem.solution(graph), problem.settings(graph.dimension)
     dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
     steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
@@ -236,8 +211,7 @@ def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> _Error:
     apart = np.asarray(stepper.rollout(u, steps)) - u
     if not np.isfinite(apart).all():
         raise NumericalError(f"the field is not finite after {steps} steps of {FRACTION:g} reference steps")
-    V = graph.V
-    return _Error(float(np.sqrt(V @ apart**2 / (V @ u**2))), float(np.abs(apart).max() / np.abs(u).max()))
+    return _relative_errors(apart, u, graph.V)
 
 
 def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
@@ -351,7 +325,7 @@ def _drop_round_off(rates: Rates) -> Rates:
 
 def time_line(study: TimeStudy) -> Line:
     """The order in time."""
-    evidence = f"free run {describe_rates(study.free)}; driven run {describe_rates(study.driven)}"
+    evidence = f"free run {study.free}; driven run {study.driven}"
     exact = study.exact_order
     if exact is not None:
         evidence = f"Taylor coefficients of a step agree with the exact solution's up to Δt^{exact}; {evidence}"

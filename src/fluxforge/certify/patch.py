@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict, verdict_of
-from fluxforge.certify._problems import Problem, diffusion_rate, with_walls
+from fluxforge.certify._problems import Problem, as_graph, diffusion_rate, with_walls
 from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
@@ -31,12 +31,13 @@ def run_patch_test(
     """Polynomials given at the centroids and by the boundary conditions at the face centres."""
     residual: dict[int, float] = {}
     worst = (-1.0, 0, "x")
-    dimension = mesh.dimension if isinstance(mesh, DualGraph) else 2
+    held = as_graph(mesh)
+    dimension = held.dimension
     for degree, family in polynomials(dimension).items():
         residual[degree] = 0.0
         for text in family:
             problem = Problem(text, text, equation=scheme.equation, parameters=parameters, mixed=walls == "mixed")
-            graph = problem.graph(mesh)
+            graph = problem.graph(held)
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
             size = diffusion_rate(scheme.equation, parameters, dimension)
@@ -54,8 +55,9 @@ def run_patch_test(
 
 def run_patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
     """With held and with mixed walls, the parameters those of the equation's example."""
-    parameters = scheme.equation.example(mesh.dimension if isinstance(mesh, DualGraph) else 2)
-    held, mixed = (run_patch_test(scheme, mesh, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
+    graph = as_graph(mesh)
+    parameters = scheme.equation.example(graph.dimension)
+    held, mixed = (run_patch_test(scheme, graph, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
     return held, mixed
 
 
@@ -158,18 +160,12 @@ def reads_two_points(scheme: Scheme) -> bool:
     """Whether every message passes over a face, and reads n·K n and no other part of K or of the geometry's vectors."""
     tensor = scheme.equation.diffusion_tensor
     messages = [message for stage in scheme.stages for message in stage.messages.values()]
-    if tensor is None or any(message.hop is not Hop.EDGE for message in messages):
+    if tensor is None or scheme.dimension is not None or any(message.hop is not Hop.EDGE for message in messages):
         return False
-    return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages) and (
-        scheme.dimension is None
-    )
+    return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages)
 
 
 def alignment_line(angles: Alignment, where: str) -> Line:
     """Whether the two-point flux of a tensor can be consistent on a mesh."""
-    return Line(
-        "the two-point flux suits the tensor",
-        verdict_of(angles.holds),
-        f"{angles}; {where}",
-        "angles on faces between cells",
-    )
+    method = "angles on faces between cells"
+    return Line("the two-point flux suits the tensor", verdict_of(angles.holds), f"{angles}; {where}", method)

@@ -95,9 +95,7 @@ def row_mesh(count: int, cells: int) -> Mesh:
     return Mesh(np.concatenate(points), np.concatenate(quads), tagged, origin=f"{count} rows of {cells} squares")
 
 
-def solve_riemann(
-    scheme: Scheme, states: Range, *, courant: float = COURANT, sizes: tuple[int, ...] = (40, 80, 160)
-) -> tuple[RiemannStudy, ...]:
+def solve_riemann(scheme: Scheme, states: Range, *, sizes: tuple[int, ...] = (40, 80, 160)) -> tuple[RiemannStudy, ...]:
     """Run every Riemann problem of the scheme's equation at several sizes, to the same time and Courant number.
 
     Raises InputError for an f without known problems, or a scheme that the rows do not serve.
@@ -107,7 +105,7 @@ def solve_riemann(
     u = np.linspace(*states, STATES)
     top = float(np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np)).max())
     end = REACH / top
-    results = [_run(scheme, problems, n=n, end=end, steps=int(np.ceil(end * top * n / courant))) for n in sizes]
+    results = [_run(scheme, problems, n=n, end=end, steps=int(np.ceil(end * top * n / COURANT))) for n in sizes]
     studies = []
     for k, problem in enumerate(problems):
         errors, speeds, beyond = zip(*(result[k] for result in results), strict=True)

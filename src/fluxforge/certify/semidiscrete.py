@@ -69,21 +69,17 @@ def compare_system(
                 proportional = _worse(proportional, _proportion_defect(first, system, factor))
     lattice = "cubes" if graph.dimension == 3 else "squares"
     varying = falls_with_size(scheme, lattice) if has_varying_parameters(scheme.equation) else True
+    result = SemiDiscrete(plain, walls, source, proportional, patch.exact(1), varying, lattice)
     if not scheme.equation.only_diffuses:
         own = own_equation(scheme.equation, graph.dimension, parameters)
         smooth = smooth_equation(scheme, lattice, parameters=parameters).distance_from(own)
-        exact, two_point = patch.exact(1), has_flux_of_equation(scheme)
-        return SemiDiscrete(
-            plain, walls, source, proportional, float("nan"), 0.0, exact, smooth, varying, lattice, two_point
-        )
+        return replace(result, smooth=smooth, two_point=has_flux_of_equation(scheme))
     on_squares = lattice_equation(scheme, lattice, parameters=parameters)
     relative = relative_to_own(on_squares.K, scheme.equation, parameters)
     eigenvalues = np.linalg.eigvalsh(relative)
     # The worst eigenvalue is the evidence.
     farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
-    drift = math.hypot(*on_squares.drift)
-    exact = patch.exact(1)
-    return SemiDiscrete(plain, walls, source, proportional, farthest, drift, exact, None, varying, lattice)
+    return replace(result, diffusion=farthest, drift=math.hypot(*on_squares.drift))
 
 
 def falls_with_size(scheme: Scheme, lattice: str) -> bool:
@@ -92,17 +88,21 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
     S is the source that makes u steady. A flux that takes a parameter from one side alone omits its gradient: an error
     that does not fall. A first-order flux halves the residual from one size to the next.
     """
-    sizes = (5, 10) if lattice == "cubes" else (10, 20)
+    problem = _align_with_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
     residuals = []
-    for n in sizes:
-        problem = _align_with_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
+    for n in (5, 10) if lattice == "cubes" else (10, 20):
         graph = problem.graph(Levels(lattice, (n,)).graph(n))
         system = generator(scheme, graph, parameters=problem.settings(graph.dimension))
         S = system.N @ problem.source(graph)
         off = np.abs(system.M @ problem.solution(graph) + system.b + S)
-        inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
+        inside = _is_inside(graph)
         residuals.append(float(off[inside].max() / np.abs(S).max()))
     return bool(residuals[1] <= max(FALLS * residuals[0], SAME_SYSTEM))
+
+
+def _is_inside(graph: DualGraph) -> np.ndarray:
+    """The cells of the unit square or cube that are away from its walls."""
+    return np.all(np.abs(graph.x - 0.5) < 0.31, axis=1)
 
 
 def _align_with_axes(problem: Problem) -> Problem:
@@ -142,12 +142,8 @@ def other_equation(scheme: Scheme) -> str | None:
     tensor = equation.diffusion_tensor
     if tensor is not None:
         parameters[tensor.name] = np.diag(np.diag(np.asarray(parameters[tensor.name], float))).tolist()
-    wrong = (
-        _describe_other_diffusion(scheme, parameters)
-        if equation.only_diffuses
-        else _describe_other_equation(scheme, parameters)
-    )
-    if wrong is not None:
+    describe = _describe_other_diffusion if equation.only_diffuses else _describe_other_equation
+    if (wrong := describe(scheme, parameters)) is not None:
         return wrong
     graph = dual(squares(3), Dirichlet("1 + x"))
     system = generator(scheme, graph, parameters=parameters)
@@ -213,17 +209,14 @@ def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> R
     rng = np.random.default_rng(0)
     states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
     source = rng.standard_normal(graph.cells)
-    worst = [
-        apart
-        for T in states
-        if np.isfinite(apart := _rate_difference(scheme, graph, T=T, source=source, parameters=parameters))
-    ]
-    if not worst:
+    apart = [_rate_difference(scheme, graph, T=T, source=source, parameters=parameters) for T in states]
+    worst = max((value for value in apart if np.isfinite(value)), default=math.inf)
+    if math.isinf(worst):
         raise NumericalError("the equation has no finite rate of change on any of the states tried")
-    if max(worst) <= SAME_RATE:
-        return Rate(max(worst))
+    if worst <= SAME_RATE:
+        return Rate(worst)
     lattice = "cubes" if graph.dimension == 3 else "squares"
-    return Rate(max(worst), measure_remaining_rates(scheme, lattice), lattice)
+    return Rate(worst, measure_remaining_rates(scheme, lattice), lattice)
 
 
 def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
@@ -231,15 +224,14 @@ def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
 
     Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.
     """
+    problem = replace(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1], mixed=False)
     rates = []
-    problem = problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1]
-    problem = replace(problem, mixed=False)
     for n in (5, 10) if lattice == "cubes" else (8, 16, 32):
         graph = problem.graph(Levels(lattice, (n,)).graph(n))
         T, S, settings = problem.solution(graph), problem.source(graph), problem.settings(graph.dimension)
         dt = SHORT * reference_step(scheme.equation, graph, settings, T)
         off = np.abs(_slope(scheme, graph, T=T, source=S, dt=dt, parameters=settings))
-        inside = (np.abs(graph.x - 0.5) < 0.31).all(axis=1)
+        inside = _is_inside(graph)
         rates.append(float(np.quantile(off[inside], 0.9) / np.abs(S).max()))
     return tuple(rates)
 

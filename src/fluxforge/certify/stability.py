@@ -7,6 +7,7 @@ grows; on the lattice they cannot.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,30 +45,26 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     fourier = study_step(scheme, graph, parameters)
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None:
-        return Stability(None, None, None, None, fourier, None, None, None, None)
+        return Stability(fourier)
     one_operator = is_one_operator(scheme)
+    known = Stability(fourier, factor, one_operator)
     reaction = linear_reaction(scheme.equation, graph, parameters)
     growth = 0.0 if reaction is None else reaction.growth
     if one_operator and scheme.equation.velocity is not None:
-        return _measure_transport(scheme, graph, factor, parameters=parameters, fourier=fourier, growth=growth)
+        return _measure_transport(known, scheme, graph, factor, parameters=parameters, growth=growth)
     if one_operator:
-        known = step_limit(scheme, graph, parameters=parameters)
-        if known is None:
-            return Stability(factor, one_operator, None, None, fourier, None, None, None, None)
-        limit, rate = known.dt, known.rate
+        bound = step_limit(scheme, graph, parameters=parameters)
+        if bound is None:
+            return known
+        limit, rate = bound.dt, bound.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
         growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
         limit = 0.0 if growing else _scan_steps(scheme, graph, parameters=parameters, start=fourier)
-    below = above = None
-    if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-        # Where the equation itself lets fields grow, a step beyond the limit need not grow faster.
-        if not (scheme.equation.velocity or growth):
-            above = _grows(scheme, graph, 1.01 * limit, parameters=parameters)
+    below, above = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
     interval, oscillation = (real_interval(factor), _oscillation(factor)) if one_operator else (None, None)
-    return Stability(factor, one_operator, interval, limit, fourier, rate, oscillation, below, above)
+    return Stability(fourier, factor, one_operator, interval, limit, rate, oscillation, below, above)
 
 
 def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
@@ -77,13 +74,7 @@ def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 
 
 def _measure_transport(
-    scheme: Scheme,
-    graph: DualGraph,
-    factor: sp.Expr,
-    *,
-    parameters: Settings | None,
-    fourier: float,
-    growth: float,
+    known: Stability, scheme: Scheme, graph: DualGraph, factor: sp.Expr, *, parameters: Settings | None, growth: float
 ) -> Stability:
     """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
 
@@ -92,25 +83,29 @@ def _measure_transport(
     family = "cubes" if graph.dimension == 3 else "squares"
     constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
     waves = wave_limit(scheme, factor, family, parameters=constant)
-    interval = real_interval(factor)
+    known = replace(known, waves=waves)
     if waves is not None and waves.dt == 0:
-        return Stability(factor, True, 0.0, 0.0, fourier, None, None, None, None, waves)
+        return replace(known, interval=0.0, dt_max=0.0)
     discs = step_limit(scheme, graph, parameters=parameters)
     if discs is not None:
-        limit, rate, spectral = discs.dt, discs.rate, False
+        limit, rate = discs.dt, discs.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
         values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
         rate = float(np.abs(values).max(initial=0.0))
         if not len(values) or values.real.max() > growth + GROWING * rate:
-            return Stability(factor, True, None, None, fourier, None, None, None, None, waves)
-        limit, spectral = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values)), True
-    below = None
-    if 0 < limit < math.inf:
-        below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
-    oscillation = _oscillation(factor)
-    # Discs and eigenvalues bound the step of transport from one side only: nothing is said of steps beyond.
-    return Stability(factor, True, interval, limit, fourier, rate, oscillation, below, None, waves, spectral)
+            return known
+        limit = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values))
+    below, _ = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
+    return replace(
+        known,
+        interval=real_interval(factor),
+        dt_max=limit,
+        rate=rate,
+        oscillation=_oscillation(factor),
+        stable_below=below,
+        spectral=discs is None,
+    )
 
 
 def _oscillation(factor: sp.Expr) -> float | None:
@@ -121,6 +116,22 @@ def _oscillation(factor: sp.Expr) -> float | None:
     z = next(iter(numerator.free_symbols))
     roots = [-float(root) for root in sp.Poly(numerator, z).real_roots() if root < 0]
     return min(roots) if roots else None
+
+
+def _roll_out(
+    scheme: Scheme, graph: DualGraph, limit: float, *, parameters: Settings | None, growth: float
+) -> tuple[bool | None, bool | None]:
+    """Whether steps of 0.99 of a limit are stable, and whether those of 1.01 diverge; None where that is not asked.
+
+    Nothing is said of steps beyond the limit where the equation itself lets fields grow, which may be no faster then,
+    nor of transport, whose step is bounded by discs or eigenvalues from one side only.
+    """
+    if not 0 < limit < math.inf:
+        return None, None
+    below = not _grows(scheme, graph, 0.99 * limit, parameters=parameters, growth=growth)
+    if scheme.equation.velocity or growth:
+        return below, None
+    return below, _grows(scheme, graph, 1.01 * limit, parameters=parameters)
 
 
 def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None, growth: float = 0.0) -> bool:
@@ -152,9 +163,10 @@ def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None
 
 def stability_line(stability: Stability, where: str, words: Words = HEAT.words) -> Line:
     """The largest stable step."""
-    method = (
-        "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01" if stability.one_operator else "spectral radius"
-    )
+    method, factor = "spectral radius", "not a function of one operator, so no R(z) bounds it"
+    if stability.one_operator:
+        method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01"
+        factor = f"R(z) = {stability.factor}"
     if stability.waves is not None:
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
         where += _describe_waves(stability.waves, words)
@@ -164,90 +176,61 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
             reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
             reason += "" if stability.waves is None else _describe_waves(stability.waves, words)
         return Line("stability", Verdict.UNKNOWN, reason, method)
-    factor = (
-        f"R(z) = {stability.factor}"
-        if stability.one_operator
-        else "not a function of one operator, so no R(z) bounds it"
-    )
     if stability.dt_max == 0:
         reason = "|R| > 1 for every Δt > 0" if stability.one_operator else "modes grow at the smallest steps"
-        if stability.waves is not None:
-            axis = "the imaginary axis" if stability.waves.on_axis else "a curve that leaves the region at 0"
-            reason = (
-                f"plane waves on {stability.waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
-            )
+        if (waves := stability.waves) is not None:
+            axis = "the imaginary axis" if waves.on_axis else "a curve that leaves the region at 0"
+            reason = f"plane waves on {waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
-    if stability.spectral:
-        return _spectral_line(stability, f"{factor}; {where}", method, words)
     if not stability.bound:
-        return _tried_line(stability, f"{factor}; {where}", method, words)
+        return _no_bound_line(stability, f"{factor}; {where}", method, words)
     if math.isinf(stability.dt_max):
         return Line("stable at every Δt", Verdict.HOLDS, f"{factor}{_describe_oscillation(stability, words)}", method)
     name = f"stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
     interval = "" if stability.interval is None else f", real interval [−{stability.interval:.6g}, 0]"
-    roughest = _describe_oscillation(stability, words)
-    evidence = (
-        f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {_describe_rollouts(stability)}{roughest}"
-    )
+    runs, roughest = _describe_rollouts(stability), _describe_oscillation(stability, words)
+    evidence = f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {runs}{roughest}"
     return Line(name, _judge_limit(stability), evidence, method)
 
 
 def _describe_waves(waves: WaveLimit, words: Words) -> str:
-    limit = "stable at every Δt" if math.isinf(waves.dt) else f"stable up to {waves.over_reference:.4g}"
+    limit = "at every Δt" if math.isinf(waves.dt) else f"up to {waves.over_reference:.4g} {words.step_symbol}"
     axis = ", their eigenvalues imaginary" if waves.on_axis else ""
-    return f"; plane waves on {waves.lattice}: {limit} {words.step_symbol}{axis}".replace(
-        f"Δt {words.step_symbol}", "Δt"
-    )
+    return f"; plane waves on {waves.lattice}: stable {limit}{axis}"
 
 
-def _spectral_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
-    """The line of a limit by eigenvalues, which do not bound the powers of a matrix that is not normal."""
+def _no_bound_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
+    """The line of a limit that is no bound: by eigenvalues of a matrix that may not be normal, or by steps tried."""
     assert stability.dt_max is not None
-    caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
-    if math.isinf(stability.dt_max):
-        return Line(
-            "no bound: every Δt keeps the eigenvalues stable", Verdict.MEASURED, f"{evidence}; {caution}", method
-        )
-    name = f"no bound: eigenvalues stable up to {stability.dt_max / stability.fourier:.4g} {words.step_symbol}"
-    return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
-
-
-def _tried_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
-    """The line of a limit by steps that were tried; it says that this is not a bound."""
-    assert stability.dt_max is not None
-    low, high, count = TRIED
     unit = words.step_symbol
-    caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
+    if stability.spectral:
+        unlimited, limited = "every Δt keeps the eigenvalues stable", "eigenvalues stable up to"
+        caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
+    else:
+        low, high, count = TRIED
+        unlimited = f"spectral radius at most 1 at every step tried, up to {high:g} {unit}"
+        limited = "spectral radius at most 1 at steps tried up to"
+        caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
     if math.isinf(stability.dt_max):
-        name = f"no bound: spectral radius at most 1 at every step tried, up to {high:g} {unit}"
-        return Line(name, Verdict.MEASURED, f"{evidence}; {caution}", method)
-    name = f"no bound: spectral radius at most 1 at steps tried up to {stability.dt_max / stability.fourier:.4g} {unit}"
+        return Line(f"no bound: {unlimited}", Verdict.MEASURED, f"{evidence}; {caution}", method)
+    name = f"no bound: {limited} {stability.dt_max / stability.fourier:.4g} {unit}"
     return Line(name, _judge_limit(stability), f"{evidence}; {caution}; {_describe_rollouts(stability)}", method)
 
 
 def _describe_rollouts(stability: Stability) -> str:
-    below = f"rollouts: {_negation(stability.stable_below)}stable at 0.99"
-    return (
-        below
-        if stability.diverges_above is None
-        else f"{below}, {_negation(stability.diverges_above)}divergent at 1.01"
-    )
+    text = f"rollouts: {'' if stability.stable_below else 'not '}stable at 0.99"
+    if stability.diverges_above is not None:
+        text += f", {'' if stability.diverges_above else 'not '}divergent at 1.01"
+    return text
 
 
 def _judge_limit(stability: Stability) -> Verdict:
-    agree = stability.stable_below is True and stability.diverges_above is not False
-    return Verdict.MEASURED if agree else Verdict.FAILS
+    return Verdict.MEASURED if stability.confirmed else Verdict.FAILS
 
 
 def _describe_oscillation(stability: Stability, words: Words) -> str:
-    if stability.oscillation is None or not stability.rate:
-        return ""
-    beyond = stability.oscillation / stability.rate / stability.fourier
-    return f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
-
-
-def _negation(value: bool | None) -> str:
-    return "" if value else "not "
+    beyond = stability.oscillation_over_fourier
+    return "" if beyond is None else f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
 
 
 # Wave numbers along each axis in [−π, π]/h: even steps, and for long waves, whose growth limits the step of central

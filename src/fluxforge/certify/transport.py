@@ -212,7 +212,6 @@ class TransportProperties:
     steps: StepBound | None = None
     limiter: LimiterRegion | None = None
     riemann: tuple[RiemannStudy, ...] = ()
-    layer: BoundaryLayer | None = None
     limited_steps: bool = False
 
     @property

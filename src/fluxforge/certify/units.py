@@ -6,8 +6,8 @@ added to the unknown. A scheme whose step changes contains a number with a unit,
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import equinox as eqx
@@ -17,7 +17,7 @@ import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import study_graph
-from fluxforge.certify._problems import scale_parameter, with_study_walls
+from fluxforge.certify._problems import scale_parameter, with_study_walls, with_walls
 from fluxforge.certify._properties import SAME_UNITS, Units
 from fluxforge.certify._systems import study_step
 from fluxforge.errors import EquationError
@@ -44,7 +44,7 @@ SHIFTS = (-300.0, 0.7, 1e3)
 _CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
-def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = None) -> Units:
+def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
     """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
 
     Raises EquationError where the equation does not state the units of its parameters.
@@ -52,7 +52,7 @@ def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = 
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
         raise EquationError(f"equation {equation.name!r} does not state the units of its parameters")
-    graph = with_study_walls(study_graph(dimension) if graph is None else graph)
+    graph = with_study_walls(study_graph() if graph is None else graph)
     rng = np.random.default_rng(0)
     T, S = rng.standard_normal(graph.cells), 10 * rng.standard_normal(graph.cells)
     parameters = equation.example(graph.dimension, 1.3)
@@ -63,13 +63,11 @@ def measure_units(scheme: Scheme, dimension: int = 2, graph: DualGraph | None = 
         factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
         changes = (case.scale_units(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _largest_change(changes) / _size(wanted)
-    shifts = SHIFTS if _admits_constants(equation) else ()
-    shift = (
-        _largest_change(case.shift_unknown(c).step() - c - T - wanted for c in shifts) / _size(wanted)
-        if shifts
-        else None
-    )
-    return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, dimension))
+    shift = None
+    if _admits_constants(equation):
+        changes = (case.shift_unknown(c).step() - c - T - wanted for c in SHIFTS)
+        shift = _largest_change(changes) / _size(wanted)
+    return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, graph.dimension))
 
 
 def _admits_constants(equation: Equation) -> bool:
@@ -80,6 +78,8 @@ def _admits_constants(equation: Equation) -> bool:
 
 @dataclass(frozen=True)
 class _Case:
+    """A step to be made, in units in which the unknown is `scale` times that of the first case."""
+
     scheme: Scheme
     graph: DualGraph
     T: np.ndarray
@@ -89,10 +89,19 @@ class _Case:
     scale: float = 1.0
 
     def step(self) -> np.ndarray:
-        """T' in the units of the first case."""
+        """T' in the units of the first case; of an implicit scheme the F(T) that its θ-formula refers to.
+
+        A linear scheme is assembled, any other is evaluated as it is written. Needs JAX's 64-bit mode.
+        """
+        scheme, graph = self.scheme, self.graph
         with np.errstate(all="ignore"):
-            after = make_step(self.scheme, self.graph, dt=self.dt, parameters=self.parameters)(self.T, self.S)
-            return after / self.scale
+            if linear_stages(scheme) is not None:
+                stages = assemble(scheme, graph, dt=self.dt, parameters=self.parameters)
+                return np.asarray(apply(stages, self.T, self.S)) / self.scale
+            fields = resolve(scheme.equation, graph, self.parameters)
+            around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
+            T, S, constants = jnp.asarray(self.T), jnp.asarray(self.S), {"dt": self.dt, **fields.constants}
+            return np.asarray(evaluate_stages(scheme.stages, around, T, S, parameters=constants)) / self.scale
 
     def scale_units(self, length: float, time: float, unknown: float) -> "_Case":
         """The same in other units: every quantity times the factor of its unit."""
@@ -110,14 +119,13 @@ class _Case:
         scaled = eqx.tree_at(lambda m: (m.V, m.x, m.A, m.d, m.delta, m.centre, m.value), g, (*parts, value))
         factors = {p.name: factor(p.unit or NUMBER) for p in equation.parameters}
         parameters = {name: scale_parameter(parameter, factors[name]) for name, parameter in self.parameters.items()}
-        S = self.S * factor(known["S"])
-        return _Case(self.scheme, scaled, self.T * scale, S, parameters, self.dt * time, scale)
+        T, S = self.T * scale, self.S * factor(known["S"])
+        return replace(self, graph=scaled, T=T, S=S, parameters=parameters, dt=self.dt * time, scale=scale)
 
     def shift_unknown(self, c: float) -> "_Case":
         """The same with c added to the unknown and its boundary values."""
         value = np.where(self.graph.neumann, self.graph.value, self.graph.value + c)
-        moved = eqx.tree_at(lambda m: m.value, self.graph, value)
-        return _Case(self.scheme, moved, self.T + c, self.S, self.parameters, self.dt)
+        return replace(self, graph=with_walls(self.graph, value=value), T=self.T + c)
 
 
 def _size(change: np.ndarray) -> float:
@@ -145,20 +153,22 @@ def _keeps_degree(scheme: Scheme, change: tuple[int, int, int], dimension: int) 
     known_units = symbol_units(scheme.equation, dimension)
     degrees = {name: sum(a * b for a, b in zip(unit, change, strict=True)) for name, unit in known_units.items()}
     powers: dict[str, sp.Expr] = {name: sp.Rational(power) for name, power in degrees.items()}
+    for name, expression, known in _list_formulas(scheme):
+        degree = _degree(expression, {known[key]: _power_of(key, powers) for key in known})
+        if degree is None:
+            return False
+        powers[name] = degree
+    return bool(powers["T_new"] == powers["T"])
+
+
+def _list_formulas(scheme: Scheme) -> Iterator[tuple[str, sp.Expr, Mapping[str, sp.Symbol]]]:
+    """Every message and output in the order of evaluation: its name, its formula, and the symbols that it may read."""
     for _, stage, earlier in scheme.walk():
         for name, message in stage.messages.items():
-            known = message_symbols(message.hop, earlier, scheme.equation)
-            degree = _degree(message.expression, {known[key]: _power_of(key, powers) for key in known})
-            if degree is None:
-                return False
-            powers[name] = degree
+            yield name, message.expression, message_symbols(message.hop, earlier, scheme.equation)
         known = output_symbols(stage.messages, earlier, scheme.equation)
         for name, output in stage.outputs.items():
-            degree = _degree(output.expression, {known[key]: _power_of(key, powers) for key in known})
-            if degree is None:
-                return False
-            powers[name] = degree
-    return bool(powers["T_new"] == powers["T"])
+            yield name, output.expression, known
 
 
 def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
@@ -223,24 +233,3 @@ def _describe_change(value: float | None) -> str:
     if value is None:
         return "not asked"
     return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
-
-
-Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def make_step(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None = None) -> Step:
-    """(T, S) ↦ F(T); for an implicit scheme the F that its θ-formula refers to. Needs JAX's 64-bit mode.
-
-    A linear scheme is assembled, any other is evaluated as it is written.
-    """
-    if linear_stages(scheme) is not None:
-        stages = assemble(scheme, graph, dt=dt, parameters=parameters)
-        return lambda T, S: np.asarray(apply(stages, T, S))
-    fields = resolve(scheme.equation, graph, parameters)
-    around = pad_graph(graph, scheme.hops(), parameters=fields, dtype="float64")
-    constants = {"dt": dt, **fields.constants}
-
-    def step(T: np.ndarray, S: np.ndarray) -> np.ndarray:
-        return np.asarray(evaluate_stages(scheme.stages, around, jnp.asarray(T), jnp.asarray(S), parameters=constants))
-
-    return step

@@ -19,18 +19,14 @@ from fluxforge.certify.bounds._counterexamples import (
     problems_on,
     roomy_problems,
     saturated_counterexample,
-    zero_pair,
 )
 from fluxforge.certify.bounds._errors import (
     Bound,
     BoundCheck,
     Counterexample,
-    Extrapolation,
     Hypothesis,
     Place,
-    extrapolation,
     largest_error,
-    step_errors,
 )
 from fluxforge.certify.bounds._theorems import (
     FourierCheck,
@@ -46,7 +42,6 @@ __all__ = [
     "Bound",
     "BoundCheck",
     "Counterexample",
-    "Extrapolation",
     "FourierCheck",
     "Hypothesis",
     "Place",
@@ -56,7 +51,6 @@ __all__ = [
     "deep_bound",
     "draw_readings",
     "enlarge_mesh",
-    "extrapolation",
     "fourier_is_sufficient",
     "largest_error",
     "late_counterexample",
@@ -67,6 +61,4 @@ __all__ = [
     "problems_on",
     "roomy_problems",
     "saturated_counterexample",
-    "step_errors",
-    "zero_pair",
 ]

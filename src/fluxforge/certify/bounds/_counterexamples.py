@@ -201,20 +201,16 @@ def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[
     return _measure("saturated", claim, network, problems, training=training, fits="faces")
 
 
-def one_sided_counterexample(
-    problems: Mapping[str, Problem], training: Mapping[str, Problem], *, slope: float = -1.0
-) -> Counterexample:
-    """T' = slope · F where F < 0, which neither the corner cases nor samples in [0, 1] ever see."""
-    network = one_sided_network(LAYERS, DEPTH, WIDTH, slope)
+def one_sided_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
+    """T' = −F where F < 0, which neither the corner cases nor samples in [0, 1] ever see."""
+    network = one_sided_network(LAYERS, DEPTH, WIDTH, slope=-1.0)
     claim = "“by symmetry, the same inequalities hold for x < 0”"
     return _measure("one-sided", claim, network, problems, training=training, fits="positive")
 
 
-def late_counterexample(
-    problems: Mapping[str, Problem], training: Mapping[str, Problem], *, share: float = 0.5
-) -> Counterexample:
+def late_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
     """Wrong where exchange or source turn the sign of T, as in no corner case nor its negative; see `late_network`."""
-    network = late_network(LAYERS, DEPTH, WIDTH, share)
+    network = late_network(LAYERS, DEPTH, WIDTH, share=0.5)
     claim = "“it is easy to see that we need the first layer to implement F”, and the rest to hand it on"
     return _measure("late", claim, network, problems, training=training, fits="negated")
 

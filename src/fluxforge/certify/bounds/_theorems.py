@@ -194,36 +194,23 @@ def mesh_hypotheses(
             bool((np.abs(alphas - 1.0) <= 1e-9).all()),
             f"α from {alphas.min():.4g} to {alphas.max():.4g}; the theorem is for α = 1",
         ),
-        Hypothesis(
-            "time step",
-            longest <= pairs.dt * _ROOM,
-            f"largest Δt {longest:.4g}, in training {pairs.dt:.4g}",
-        ),
+        Hypothesis("time step", longest <= pairs.dt * _ROOM, f"largest Δt {longest:.4g}, in training {pairs.dt:.4g}"),
     )
 
 
 def check_volumes(conditions: Mapping[str, Conditions], pairs: TrainingPairs) -> Hypothesis:
     """V_i/Δt ≥ √3/Δt_train: with a smaller cell, N messages of bias b_agg weigh more than N of those in training."""
     pace, where = find_worst({mesh: each.pace for mesh, each in conditions.items()})
-    smallest = pairs.dt / pace
-    holds = pace <= pairs.pace * _ROOM
-    return Hypothesis(
-        "volumes",
-        bool(holds),
-        f"smallest V Δt_train/Δt {smallest:.4g} in {where}, in training {pairs.volume:.4g}",
-    )
+    evidence = f"smallest V Δt_train/Δt {pairs.dt / pace:.4g} in {where}, in training {pairs.volume:.4g}"
+    return Hypothesis("volumes", pace <= pairs.pace * _ROOM, evidence)
 
 
 def _check_at_most(
     name: str, values: Mapping[str, Float[Array, "problems cells"]], limit: float, words: str
 ) -> Hypothesis:
     largest, where = find_worst(values)
-    return Hypothesis(
-        name, largest <= limit * _ROOM, f"{words}: {largest:.4g} in {where}; at most {limit:g} is allowed"
-    )
-
-
-LINEAR = "ε (4 + 4/Δt + N)"
+    evidence = f"{words}: {largest:.4g} in {where}; at most {limit:g} is allowed"
+    return Hypothesis(name, largest <= limit * _ROOM, evidence)
 
 
 def linear_bound(eps: float, dt: float, neighbours: int) -> float:
@@ -231,12 +218,14 @@ def linear_bound(eps: float, dt: float, neighbours: int) -> float:
     return eps * (4.0 + 4.0 / dt + neighbours)
 
 
-def corrected_linear_bound(eps: float, *, relative: float = 1.0, offset: float = 0.0) -> float:
+def corrected_linear_bound(
+    eps: float, *, relative: float | np.ndarray = 1.0, offset: float | np.ndarray = 0.0
+) -> float | np.ndarray:
     """ε (1 + 4 max(1, ρ)) + |r − 1| |p|, ρ the cell's Δt/V Σ α A/δ over that of a training pair: the best there is.
 
     `offset` is |r − 1| |p|, r the cell's N Δt/V over the Δt/V of a training pair, p = Δt/V W₂ b_agg of that pair.
     """
-    return eps * (1.0 + 4.0 * max(1.0, relative)) + offset
+    return eps * (1.0 + 4.0 * np.maximum(1.0, relative)) + offset
 
 
 def check_linear_bound(
@@ -257,7 +246,7 @@ def check_linear_bound(
         _check_biases(weights, pairs, eps, neighbours),
         check_volumes(conditions, pairs),
     )
-    bound = Bound(LINEAR, linear_bound(eps, pairs.dt, neighbours), eps, hypotheses)
+    bound = Bound("ε (4 + 4/Δt + N)", linear_bound(eps, pairs.dt, neighbours), eps, hypotheses)
     corrected = None if weights is None else _largest_corrected_bound(weights, pairs, conditions, eps)
     return compare_with_bound(bound, network, problems, corrected=corrected)
 
@@ -289,14 +278,12 @@ def _largest_corrected_bound(
     p = abs(message_offset(weights, pairs))
     largest = 0.0
     for each in conditions.values():
-        relative = np.maximum(1.0, np.asarray(each.exchange) / pairs.exchange)
         pace = np.asarray(each.pace)
-        r, live = np.asarray(each.neighbours) * pace / pairs.pace, pace > 0
-        largest = max(largest, float((eps * (1.0 + 4.0 * relative) + p * np.abs(r - 1.0))[live].max()))
+        r = np.asarray(each.neighbours) * pace / pairs.pace
+        relative = np.asarray(each.exchange) / pairs.exchange
+        bounds = np.asarray(corrected_linear_bound(eps, relative=relative, offset=p * np.abs(r - 1.0)))
+        largest = max(largest, float(bounds[pace > 0].max()))
     return largest
-
-
-DEEP = "2ε (1 + 2/Δt)"
 
 
 def deep_bound(eps: float, dt: float) -> float:
@@ -322,7 +309,8 @@ def check_deep_bound(
         *mesh_hypotheses(conditions, pairs, problems),
         _check_small(eps, pairs),
     )
-    return compare_with_bound(Bound(DEEP, deep_bound(eps, pairs.dt), eps, hypotheses), network, problems)
+    bound = Bound("2ε (1 + 2/Δt)", deep_bound(eps, pairs.dt), eps, hypotheses)
+    return compare_with_bound(bound, network, problems)
 
 
 def _check_small(eps: float, pairs: TrainingPairs) -> Hypothesis:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from fluxforge.certify._families import PERIODS, default_graph
 from fluxforge.certify._studies import Rates
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
-from fluxforge.certify.modified import square_equation
+from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.order import measure_steady_errors, measure_time_order
 from fluxforge.certify.stability import measure_stability
 from fluxforge.data._meshes import generate_meshes
@@ -226,7 +226,7 @@ def _measure_algebra() -> Algebra:
     """Measure what needs no refinement."""
     return Algebra(
         {"euler": measure_time_order(BUILT_IN["euler"]).order},
-        {name: str(square_equation(BUILT_IN[name])) for name in (*IMPLICIT, "euler", "two-hop-printed")},
+        {name: str(modified_equation(BUILT_IN[name], "squares")) for name in (*IMPLICIT, "euler", "two-hop-printed")},
         {name: _measure_implicit(name) for name in IMPLICIT},
     )
 
