@@ -17,8 +17,12 @@ LEARNED_FROM = {
     frozenset({"supervised", "residual"}): "was shown examples of single steps and {equation}",
 }
 HEAT = "heat"
-PLOTS = {"front": "error against complexity", "limit": "constants against the step", "loss": "training"}
-PLOTS |= {"errors": "errors on unseen meshes"}
+PLOTS = {
+    "front": "error against complexity",
+    "limit": "constants against the step",
+    "loss": "training",
+    "errors": "errors on unseen meshes",
+}
 # Options that the command of a repetition replaces or omits, and whether a value follows them.
 DROPPED = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
@@ -101,11 +105,7 @@ def opening_sentence(
 def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
     """Commands to copy, each with what it does; those about a formula only if there is one."""
     again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
-    seed = result.seed + 1
-    rerun = (
-        "Repeat the run with another seed, in the folder where this run was started",
-        _rerun(result, command, seed),
-    )
+    rerun = ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command))
     if scheme is None:
         return [again, rerun]
     name = scheme_file(result)
@@ -145,8 +145,9 @@ def folder_files(
     return [(name, what) for name, what, present in files if present]
 
 
-def _rerun(result: Discovery, command: str, seed: int) -> str:
-    """The command of the run with another seed and folder."""
+def _rerun(result: Discovery, command: str) -> str:
+    """The command of the run with the next seed and another folder."""
+    seed = result.seed + 1
     try:
         words = shlex.split(command)
     except ValueError:

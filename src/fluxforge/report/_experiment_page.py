@@ -5,11 +5,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.report._certificate_page import formula_lines, shown_lines
-from fluxforge.report._page import page, typeset, typeset_equation
+from fluxforge.report._page import page, typeset, typeset_equation, write_report
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
@@ -34,10 +33,8 @@ def write_experiment(
     certificate: Certificate | None,
     command: str = "",
 ) -> list[Path]:
-    """Write `report.html`; returns its path."""
-    path = folder / "report.html"
-    write_text(path, experiment_page(result, scheme=scheme, certificate=certificate, command=command))
-    return [path]
+    """Write `report.html`; return its path."""
+    return write_report(folder, experiment_page(result, scheme=scheme, certificate=certificate, command=command), {})
 
 
 def experiment_page(
