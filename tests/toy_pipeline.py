@@ -5,7 +5,6 @@ with the name of each stage, so that a fault can strike there.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
@@ -126,8 +126,8 @@ def _parts() -> dict[str, Any]:
     for name, (module, own) in small.items():
         own_config = partial(module.Config, **own)
         shape = SimpleNamespace(Config=own_config, Result=module.Result, run=module.run, judge=module.judge)
-        figures = {title: replace(drawn, draw=lambda _: None) for title, drawn in _run.PARTS[name].figures.items()}
-        parts[name] = replace(_run.PARTS[name], module=shape, figures=figures)
+        draw = dict.fromkeys(_run.PARTS[name].draw, lambda _: None)
+        parts[name] = structs.replace(_run.PARTS[name], module=shape, draw=draw)
     return parts
 
 

@@ -14,10 +14,9 @@ from fluxforge.paper._claims import (
 )
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
 from fluxforge.paper._numbers import Kind, round_document
-from fluxforge.paper._part import Drawn, Part
+from fluxforge.paper._part import FigureText, Part
 from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies._records import to_document
-from fluxforge.run._record import Document
 
 __all__ = [
     "PARTS",
@@ -26,8 +25,7 @@ __all__ = [
     "Carried",
     "Claim",
     "Comparison",
-    "Document",
-    "Drawn",
+    "FigureText",
     "Kind",
     "KindVerdict",
     "Moved",

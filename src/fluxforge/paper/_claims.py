@@ -5,8 +5,6 @@ meshes of the convergence study, none of which they were trained on. There is on
 contradicts a sentence, but does not decide its verdict.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +20,7 @@ from fluxforge.paper.studies._networks import CARRY
 from fluxforge.paper.studies._records import UNTESTABLE, Verdict
 from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
+from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Document
 from fluxforge.run.carry import CarryResult, CarryRow
 from fluxforge.run.result import from_document
@@ -140,14 +139,15 @@ def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
 
 def format_csv(claims: Sequence[Claim]) -> str:
     """The claims as CSV: a column per field, lists joined by semicolons."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Claim.__struct_fields__)
-    for claim in claims:
-        writer.writerow(
-            "; ".join(map(str, each)) if isinstance(each, list) else each for each in msgspec.structs.astuple(claim)
-        )
-    return text.getvalue()
+    return table_csv(
+        [
+            {
+                name: "; ".join(map(str, each)) if isinstance(each, list) else each
+                for name, each in msgspec.structs.asdict(claim).items()
+            }
+            for claim in claims
+        ]
+    )
 
 
 def _judge(sentence: Sentence, documents: Mapping[str, Document], carried: Carried | None) -> Claim:
@@ -261,12 +261,11 @@ def judge_both_kinds(measure: Measure, documents: Mapping[str, Document], carrie
     A network extrapolates if no run blows up and every run errs less than Euler's method; it is more accurate if the
     residual of every single step is smaller. For one in the form of a flux the table of its run must show it too.
     """
-    measured = list(_find_places(documents.get("convergence", {})))
-    measured += [] if carried is None else carried.places
-    rows = () if carried is None else carried.rows
+    carried = carried or Carried(())
+    places = [*_find_places(documents.get("convergence", {})), *carried.places]
     return [
-        _judge_kind(PAPER, measure, [each for each in measured if each.network in NETWORKS[PAPER]], None),
-        _judge_kind(FLUX, measure, [each for each in measured if each.network in NETWORKS[FLUX]], rows),
+        _judge_kind(PAPER, measure, [each for each in places if each.network in NETWORKS[PAPER]], None),
+        _judge_kind(FLUX, measure, [each for each in places if each.network in NETWORKS[FLUX]], carried.rows),
     ]
 
 
@@ -275,16 +274,10 @@ def _find_places(document: Document) -> Iterator[Place]:
     rows = [row for row in document.get("rows", ()) if row["fourier"] <= LONGEST]
     euler = {(row["wanted"], row["fourier"]): row for row in rows if row["scheme"] == "euler"}
     for row in rows:
-        if any(row["scheme"] in names for names in NETWORKS.values()):
+        if row["scheme"] in (*NETWORKS[PAPER], *NETWORKS[FLUX]):
             peer = euler[row["wanted"], row["fourier"]]
-            yield Place(
-                row["scheme"],
-                row["cells"],
-                row["residual_half"],
-                peer["residual_half"],
-                row["error"],
-                peer["error"],
-            )
+            residuals = row["residual_half"], peer["residual_half"]
+            yield Place(row["scheme"], row["cells"], *residuals, row["error"], peer["error"])
 
 
 def _judge_kind(kind: str, measure: Measure, places: Sequence[Place], rows: Sequence[CarryRow] | None) -> KindVerdict:

@@ -61,10 +61,6 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     of: str = ""
     uncertainty: str = ""
 
-    def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether a place is one of this rule's."""
-        return _compile_pattern(self.pattern).fullmatch("/".join((*names, ""))) is not None
-
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -83,7 +79,8 @@ RULES = toml.decode(files("fluxforge.paper").joinpath("numbers.toml").read_bytes
 def find_rule(part: str, names: tuple[str, ...]) -> Rule:
     """The rule of a place in a part's document; numbers without a rule are deterministic."""
     rules = (*RULES["common"], *RULES.get(part, ()), Rule("**", Kind.EXACT))
-    return next(rule for rule in rules if rule.matches(names))
+    place = "/".join((*names, ""))
+    return next(rule for rule in rules if _compile_pattern(rule.pattern).fullmatch(place))
 
 
 # The keys that name an element of a list, in order of preference.
