@@ -26,7 +26,9 @@ from fluxforge.loss._loss import mean_defect, theta_residual
 from fluxforge.mesh._boundary import Conditions, Dirichlet
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
+from fluxforge.paper.studies._records import to_number
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import Operator, generator
@@ -118,11 +120,19 @@ class Answers:
     driven: np.ndarray
 
 
+def make_irregular(cells: int, seed: int, engine: str = "builtin") -> Mesh:
+    """An irregular mesh of the unit square of about so many cells, which is kept in the cache of meshes.
+
+    The built-in engine makes the same mesh on every machine.
+    """
+    (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": engine}])
+    return mesh
+
+
 @lru_cache(maxsize=4)
 def make_graph(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
-    """The irregular mesh of the unit square of about that many cells, the same on every machine."""
-    (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
-    return dual(mesh, Dirichlet() if boundary is None else boundary)
+    """The dual graph of an irregular mesh, the same on every machine."""
+    return dual(make_irregular(cells, seed), Dirichlet() if boundary is None else boundary)
 
 
 def make_stepper(
@@ -219,7 +229,7 @@ def measure_step_residuals(
         dt = fraction * fourier
         new = jnp.asarray(make_stepper(subject, graph, dt, source=S)(T))
         half, one = _mean_residuals(posed, jnp.asarray(dt), new)
-        rows.append((_finite(float(half) / scale), _finite(float(one) / scale)))
+        rows.append((to_number(float(half) / scale), to_number(float(one) / scale)))
     return rows
 
 
@@ -289,7 +299,3 @@ def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float)
     # Runs long enough that the clock and the call do not matter.
     steps = round(min(max(CLOCK_SECONDS / time_run(3), 3), CLOCK_MOST_STEPS))
     return min(time_run(steps) for _ in range(CLOCK_TRIES))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

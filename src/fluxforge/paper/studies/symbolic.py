@@ -30,6 +30,7 @@ from fluxforge.paper.studies._records import (
     Rate,
     StudyConfig,
     Tally,
+    find_objection,
     find_rate,
     read_rates,
     to_verdict,
@@ -205,7 +206,7 @@ def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> 
         formula_loss=None if discovery.loss is None else _number(discovery.loss.formula),
         stencil_difference=None if discovery.stencil is None else _number(discovery.stencil.difference),
         evaluation=discovery.evaluation,
-        reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
+        reason=find_objection(discovery.reasons),
         seconds=sum(each or 0.0 for each in discovery.seconds.values()),
     )
 
