@@ -64,10 +64,11 @@ class MeshFacts(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class TimeErrors:
+class GridRow:
     """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
 
-    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both.
+    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both; and the residuals of
+    one step for θ = ½ and 1 over the mean rate of change.
     """
 
     fourier: float
@@ -77,12 +78,6 @@ class TimeErrors:
     driven: float | None
     blew_up: bool
     error: float | None
-
-
-@dataclass(frozen=True)
-class GridRow(TimeErrors):
-    """The errors, and the residuals of one step for θ = ½ and 1 over the mean rate of change."""
-
     residual_half: float | None
     residual_one: float | None
 
@@ -207,14 +202,29 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
 
 
 def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
-    """Residuals and errors in time of one scheme on one mesh, for every step."""
-    errors = measure_time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
-    residuals = measure_step_residuals(subject, cells=cells, seed=seed, fractions=fractions)
-    rows = zip(errors, residuals, strict=True)
-    return Grid([GridRow(**vars(one), residual_half=half, residual_one=whole) for one, (half, whole) in rows])
+    """Residuals and errors in time of one scheme on one mesh, for every step.
+
+    Errors are relative L2 errors after `end` Fourier steps against the exact semi-discrete solution.
+    """
+    residuals = _measure_residuals(subject, cells=cells, seed=seed, fractions=fractions)
+    graph, known = make_graph(cells, seed), solve_noise(cells, seed, end)
+    fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
+    rows = []
+    for fraction, (half, one) in zip(fractions, residuals, strict=True):
+        steps = max(round(end / fraction), 1)
+        dt = end * fourier / steps
+        free, driven = (
+            relative_error(
+                np.asarray(make_stepper(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T
+            )
+            for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
+        )
+        worst = None if free is None or driven is None else max(free, driven)
+        rows.append(GridRow(fraction, dt, steps, free, driven, worst is None, worst, half, one))
+    return Grid(rows)
 
 
-def measure_step_residuals(
+def _measure_residuals(
     subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]
 ) -> list[tuple[float | None, float | None]]:
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
@@ -239,27 +249,6 @@ def _mean_residuals(posed: Problem, dt: Float[Array, ""], new: State) -> tuple[F
     stepped = eqx.tree_at(lambda p: p.dt, posed, dt)
     half, one = (mean_defect(theta_residual(theta)(stepped, new), stepped, "l1") for theta in (0.5, 1.0))
     return half, one
-
-
-def measure_time_errors(
-    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float
-) -> list[TimeErrors]:
-    """Relative L2 errors after `end` Fourier steps against the exact semi-discrete solution; None where it blew up."""
-    graph, known = make_graph(cells, seed), solve_noise(cells, seed, end)
-    fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
-    rows = []
-    for fraction in fractions:
-        steps = max(round(end / fraction), 1)
-        dt = end * fourier / steps
-        free, driven = (
-            relative_error(
-                np.asarray(make_stepper(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T
-            )
-            for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
-        )
-        worst = None if free is None or driven is None else max(free, driven)
-        rows.append(TimeErrors(fraction, dt, steps, free, driven, worst is None, worst))
-    return rows
 
 
 def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:

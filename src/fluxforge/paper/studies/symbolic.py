@@ -183,11 +183,9 @@ def _explain_all(
 
 
 def _train(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
-    def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
-        tell(f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}", step, steps)
-
+    what = f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}"
     with run_folder(folder, spec, warn=lambda _: None) as held:
-        return train(spec, source(spec), folder=held, tell=tell_step)
+        return train(spec, source(spec), folder=held, tell=lambda step, steps, _: tell(what, step, steps))
 
 
 def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> Row:
