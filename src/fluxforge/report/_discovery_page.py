@@ -12,7 +12,7 @@ from msgspec import UnsetType
 from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.errors import InputError
-from fluxforge.report._certificate_page import formula_lines, shown_lines
+from fluxforge.report._certificate_page import formula_lines, typeset_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
     discovery_figures,
@@ -124,7 +124,7 @@ def discovery_page(
         parts=_typeset_parts(result),
         stopped=stopped,
         certificate=certificate,
-        lines=shown_lines(certificate) if certificate is not None else [],
+        lines=typeset_lines(certificate) if certificate is not None else [],
         constants=_list_constants(result),
         limit=limit_table(result),
         limit_panels=limit_pictures(result),

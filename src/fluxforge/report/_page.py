@@ -78,8 +78,8 @@ def page(template: str, **content: Any) -> str:
     """Render a template with these variables; an undefined one is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
     environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
-    environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
-    return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
+    environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number, look=CLASSES.__getitem__)
+    return environment.get_template(template).render(version=version("fluxforge"), **content)
 
 
 def draw_legend_below(figure: Figure, panel: Axes, columns: int | None = None) -> None:
