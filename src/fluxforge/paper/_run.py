@@ -12,7 +12,8 @@ from fluxforge import recipe
 from fluxforge._files import read_document, write_document, write_text
 from fluxforge.errors import InputError
 from fluxforge.paper import _figures_consistency, _figures_convergence, _figures_setup, _figures_training
-from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims, read_carried
+from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
+from fluxforge.paper._network_kinds import read_carried
 from fluxforge.paper._page import make_section, reproduction_page
 from fluxforge.paper._part import PART_TEXTS, VERSION, Module, Part, run_part
 from fluxforge.paper.studies import (

@@ -19,11 +19,11 @@ from fluxforge.report._page import (
     Shown,
     decimals,
     embed_figure,
+    list_terms,
     number,
     panels,
     plot_formula,
     round_decimals,
-    terms,
 )
 from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Numbers
@@ -52,7 +52,7 @@ def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str,
         figures["front"] = front_figure(fronts)
     if limit_rows(result):
         figures["limit"] = limit_figure(result)
-    if terms(metrics):
+    if list_terms(metrics):
         figures["loss"] = loss_figure(metrics, result.member)
     if errors := step_errors(result):
         figures["errors"] = errors_figure(errors)
@@ -142,7 +142,7 @@ def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
     """Each term of the loss against steps, a line per network; the network that was distilled is drawn thick."""
     figure, (panel,) = panels(1)
     steps = np.array([record["step"] for record in metrics], float)
-    for k, name in enumerate(terms(metrics)):
+    for k, name in enumerate(list_terms(metrics)):
         values = np.array([np.atleast_1d(np.asarray(record.get(name), float)) for record in metrics])
         values = np.where(values > 0, values, np.nan)
         chosen = member if member is not None and member < values.shape[1] else 0

@@ -28,14 +28,14 @@ from fluxforge.report._discovery_figures import (
 )
 from fluxforge.report._discovery_words import (
     HEAT,
+    describe_question,
     describe_reading,
     equation_name,
+    explain_letters,
     folder_files,
-    letters,
     next_commands,
     opening_sentence,
     physics_rows,
-    question,
 )
 from fluxforge.report._page import (
     Metric,
@@ -44,10 +44,10 @@ from fluxforge.report._page import (
     decimals,
     embed_figure,
     inline_math,
+    list_terms,
     mathml,
     number,
     page,
-    terms,
     typeset,
     typeset_text,
     write_report,
@@ -114,12 +114,12 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
-        question=question(metrics, equation),
+        question=describe_question(metrics, equation),
         quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_formula_text(result, scheme),
-        letters=letters(scheme) if scheme is not None else [],
+        letters=explain_letters(scheme) if scheme is not None else [],
         reading=describe_reading(scheme) if scheme is not None else "",
         parts=_typeset_parts(result),
         stopped=stopped,
@@ -159,7 +159,7 @@ def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequ
         several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
         each = ", a line per network: that of the distilled one has marks, the others are pale" if several else ""
         caption = f"The terms of the loss during training{each}."
-        ends = ", ".join(f"{term} from {_format_span(metrics, term)}" for term in terms(metrics))
+        ends = ", ".join(f"{term} from {_format_span(metrics, term)}" for term in list_terms(metrics))
         alt = f"Loss during {metrics[-1]['step']} training steps: {ends}"
         shown["loss"] = embed_figure(figures["loss"], "loss", caption, alt=alt, look="narrow")
     if "errors" in figures:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.pde._equation import Equation
-from fluxforge.report._page import Metric, terms
+from fluxforge.report._page import Metric, list_terms
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Hop, Scheme
 
@@ -52,9 +52,9 @@ def physics_rows(result: Discovery) -> list[tuple[str, object]]:
     return [("equation", equation_name(result)), *(result.parameters or {}).items()]
 
 
-def question(metrics: Sequence[Metric], equation: str) -> str:
+def describe_question(metrics: Sequence[Metric], equation: str) -> str:
     """What a run asked, in a sentence."""
-    how = LEARNED_FROM.get(frozenset(terms(metrics)) - {"sparsity"}, "was trained on it")
+    how = LEARNED_FROM.get(frozenset(list_terms(metrics)) - {"sparsity"}, "was trained on it")
     how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
     what = "temperatures" if equation == HEAT else "values"
     return (
@@ -63,7 +63,7 @@ def question(metrics: Sequence[Metric], equation: str) -> str:
     )
 
 
-def letters(scheme: Scheme) -> list[tuple[str, str]]:
+def explain_letters(scheme: Scheme) -> list[tuple[str, str]]:
     """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
     internal = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
     formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]

@@ -88,7 +88,7 @@ def draw_legend_below(figure: Figure, panel: Axes, columns: int | None = None) -
     figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), fontsize=8)
 
 
-def terms(metrics: Sequence[Metric]) -> list[str]:
+def list_terms(metrics: Sequence[Metric]) -> list[str]:
     """The names of the terms of the loss that were recorded."""
     return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
 

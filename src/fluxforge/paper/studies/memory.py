@@ -138,9 +138,9 @@ class Config(StudyConfig):
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """A process per scheme, mesh and step; measurements that the folder holds are read."""
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
-        bare = {cells: _make_task(None, cells, fraction=0.0) for cells in config.sizes}
+        bare = {cells: _make_task(Subject(None), cells, fraction=0.0) for cells in config.sizes}
         runs = {
-            (name, cells, fraction): _make_task(name, cells, fraction=fraction)
+            (name, cells, fraction): _make_task(SUBJECTS[name], cells, fraction=fraction)
             for cells in config.sizes
             for name in config.subjects
             for fraction in config.steps(cells)
@@ -177,8 +177,7 @@ CHOICES = {
 }
 
 
-def _make_task(name: str | None, cells: int, *, fraction: float) -> Task:
-    subject = SUBJECTS[name] if name is not None else Subject(None)
+def _make_task(subject: Subject, cells: int, *, fraction: float) -> Task:
     return Task(
         task="memory",
         baseline="its own mark",
