@@ -144,9 +144,8 @@ def time_figure(certificate: Certificate) -> Figure:
     """Errors in time against the matrix exponential, for the free and the driven run."""
     assert certificate.time is not None
     figure, (panel,) = panels(1)
-    for k, (name, run) in enumerate(
-        (("free: T₀, S = 0", certificate.time.free), ("driven: T₀ = 0, S", certificate.time.driven))
-    ):
+    runs = {"free: T₀, S = 0": certificate.time.free, "driven: T₀ = 0, S": certificate.time.driven}
+    for k, (name, run) in enumerate(runs.items()):
         order = "exact" if run.exact else ("no order" if run.order is None else f"order {run.order:.2f}")
         errors = np.maximum(run.errors, 1e-17)
         panel.loglog(run.sizes, errors, MARKERS[k] + "-", color=COLOURS[k], label=f"{name}: {order}", markersize=5)

@@ -40,6 +40,7 @@ _SERIES = "(T_P - T_N)/(d_P/k_P + d_N/k_N)"
 _ARITHMETIC = "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)"
 _UPWIND = "(max(velocity_n, 0)*u_P + min(velocity_n, 0)*u_N)"
 _LAYER = "velocity_n*(u_P/(1 - exp(-velocity_n*delta/D)) + u_N/(1 - exp(velocity_n*delta/D)))"
+# The fluxes that the gallery searches for.
 EXHIBITS = (
     Exhibit("conductance", "the flux between two cells where the conductivity jumps"),
     Exhibit("upwind", "the flux of what a velocity of either sign carries"),
@@ -47,8 +48,8 @@ EXHIBITS = (
     Exhibit("godunov", "the flux of Burgers' equation, from Riemann problems"),
     Exhibit("godunov", "the flux of traffic, from Riemann problems", equation="traffic"),
 )
-"""The fluxes that the gallery searches for."""
 
+# Laws that must not be taken for the textbook's.
 DECOYS = (
     Exhibit("conductance", "the arithmetic mean of the conductivities", law=_ARITHMETIC, decoy="arithmetic"),
     Exhibit(
@@ -65,7 +66,6 @@ DECOYS = (
         decoy="lax-friedrichs",
     ),
 )
-"""Laws that must not be taken for the textbook's."""
 
 
 class AblationRow(Record, frozen=True, kw_only=True):

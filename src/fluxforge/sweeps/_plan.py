@@ -189,8 +189,8 @@ def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, s
 def read_plan(folder: Path) -> Plan:
     """The plan of the sweep in a folder; raises InputError if there is none, or if it is damaged."""
     if not (folder / SWEEP).exists():
-        what = "contains no sweep" if folder.is_dir() else "no such folder"
-        raise InputError(f"{folder}: {what}{f' (no {SWEEP} in it)' if folder.is_dir() else ''}")
+        what = f"contains no sweep (no {SWEEP} in it)" if folder.is_dir() else "no such folder"
+        raise InputError(f"{folder}: {what}")
     stored = read_document(folder / SWEEP, "sweep", 1)
     base = recipe.from_dict(stored.get("recipe"), f"{folder / SWEEP}")
     over, command = stored.get("over"), stored.get("command")

@@ -188,7 +188,7 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     """
     precise = graph.cells <= PRECISE_CELLS
     limits: dict[str, Limit] = {}
-    rates = []
+    rate: float | None = None
     for scheme in schemes:
         # Implicit schemes count as unlimited: no eigenvalue is computed for them.
         limit = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
@@ -196,8 +196,8 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
             dt=None if limit is None or math.isinf(limit.certain) else limit.certain,
             unlimited=scheme.implicit or (limit is not None and math.isinf(limit.certain)),
         )
-        rates += [limit.rate] if scheme.name == "euler" and limit is not None else []
-    rate = rates[0] if rates else None
+        if scheme.name == "euler" and limit is not None:
+            rate = limit.rate
     return MeshFacts(graph.cells, fourier_step(graph), rate, 2.0 / rate if rate is not None else None, limits)
 
 

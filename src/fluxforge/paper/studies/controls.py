@@ -238,11 +238,7 @@ def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | Non
     factor = sp.diff(output, symbol(name))
     if symbol(name) in sp.expand(factor).free_symbols:
         return None
-    receiver: Mapping[sp.Symbol, sp.Symbol] = {
-        symbol("T"): symbol("T_P"),
-        symbol("S"): symbol("S_P"),
-        symbol("V"): symbol("V_P"),
-    }
+    receiver = {symbol(each): symbol(f"{each}_P") for each in ("T", "S", "V")}
     sent = (factor * symbol("V") / symbol("dt")).subs(receiver) * message.expression
     return sent, output.subs(symbol(name), 0)
 
