@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from msgspec import Struct
 
-from fluxforge.paper import Drawn, Part, Sentence
+from fluxforge.paper import FigureText, Part, Sentence
 from fluxforge.paper.studies import Claim, StudyConfig, Verdict
 
 SENTENCES = (
@@ -56,8 +56,10 @@ def drawing(result: Result) -> Figure:
 
 
 def part(module: Toy, **more: Any) -> Part:
-    figures = {f"{module.name}-figure": Drawn(drawing, f"Errors of {module.name}.", ("rows",))}
-    return Part(module, "1", f"what {module.name} does", "It counts.", figures, **more)
+    title = f"{module.name}-figure"
+    figures = {title: FigureText(f"Errors of {module.name}.", ("rows",))}
+    words = ("1", f"what {module.name} does", "It counts.", figures)
+    return Part(*words, module=module, draw={title: drawing}, **more)
 
 
 def parts(first: Toy, second: Toy) -> Any:

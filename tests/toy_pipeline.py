@@ -5,7 +5,6 @@ with the name of each stage, so that a fault can strike there.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from msgspec import structs
 
 from fluxforge import recipe
 from fluxforge._files import write_document, write_text
@@ -104,7 +104,7 @@ def _write_report(result: Discovery, folder: Path, *, metrics: Any, **_: object)
 
 
 def _follow_step(config: Any, theta: float, folder: Path, tell: Any) -> symbolic.AgainstStep:
-    symbolic._train(symbolic._spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
+    symbolic._train(symbolic._load_spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
     constants = {"a1": 1.0, "c1": 1.0}
     row = symbolic.StepConstants(step=0.1, constants=constants, loss=0.0, alone=1.0)
     return symbolic.AgainstStep([row], constants, constants)
@@ -126,8 +126,8 @@ def _parts() -> dict[str, Any]:
     for name, (module, own) in small.items():
         own_config = partial(module.Config, **own)
         shape = SimpleNamespace(Config=own_config, Result=module.Result, run=module.run, judge=module.judge)
-        figures = {title: replace(drawn, draw=lambda _: None) for title, drawn in _run.PARTS[name].figures.items()}
-        parts[name] = replace(_run.PARTS[name], module=shape, figures=figures)
+        draw = dict.fromkeys(_run.PARTS[name].draw, lambda _: None)
+        parts[name] = structs.replace(_run.PARTS[name], module=shape, draw=draw)
     return parts
 
 

@@ -23,7 +23,7 @@ SMALL = {
         "search.samples": 400,
         "search.evaluations": 6_000,
     },
-    "midpoint": {**controls.QUICK["midpoint"], "data.meshes": 3},
+    "midpoint": {**controls.SIZES["quick"]["midpoint"], "data.meshes": 3},
 }
 
 

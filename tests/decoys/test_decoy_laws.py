@@ -57,7 +57,7 @@ def test_noise_does_not_hide_a_wrong_law(law: str | None) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("decoy", LAWS, ids=lambda each: each.name)
 def test_a_law_gets_one_of_the_verdicts_it_may_get(decoy: Decoy, tmp_path: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(controls, "SIZES", {"quick": controls.QUICK})
+    monkeypatch.setattr(controls, "SIZES", {"quick": controls.SIZES["quick"]})
     result = controls.run(controls.Config(decoys=(decoy.name,)), tmp_path)
     assert result.counts == {controls.OK: 1, controls.FOOLED: 0, controls.MISSED: 0}, result.rows
 

@@ -56,6 +56,6 @@ def test_a_kept_result_is_written_as_it_was_read(path):
 def test_every_figure_of_a_part_is_drawn_from_its_kept_result(name):
     document = read_documents(RESULTS)[name]
     result = PARTS[name].read(document)
-    for drawn in PARTS[name].figures.values():
-        assert drawn.draw(result).axes
-        assert set(drawn.keys) <= set(document)
+    for title, figure in PARTS[name].figures.items():
+        assert PARTS[name].draw[title](result).axes
+        assert set(figure.keys) <= set(document)

@@ -5,10 +5,10 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
+from msgspec.structs import replace
 
 from browser import PROGRAM, Browser
 from fluxforge.paper import reproduce, write_reproduction
@@ -95,7 +95,7 @@ def test_a_condition_is_what_a_verdict_begins_with_and_a_part_can_have_a_table()
     row = {"claim": "x", "section": "1", "text": "", "verdict": "holds under a condition", "evidence": "", "parts": []}
     row |= {"condition": "with other formulas than printed"}
     table = Table("Verdicts <over> seeds", ("recipe", "recovered"), (("two-hop", "9 & 1"),))
-    study = replace(part(Toy("x")), figures={}, table=lambda _: table)
+    study = replace(part(Toy("x")), figures={}, draw={}, table=lambda _: table)
     section = make_section("x", study, {"experiment": "x", "rows": [], "claims": []})
     text = reproduction_page([section], [row], {}, table="", missing=[], command="")
     assert ">with other formulas than printed: holds under a condition</td>" in text

@@ -13,8 +13,7 @@ DRAW = """
 import sys
 from pathlib import Path
 import fluxforge as ff
-from fluxforge.report import panels
-from fluxforge.report._page import save_figures
+from fluxforge.report import panels, save_figures
 from fluxforge.stepping import simulate, write_run
 folder = Path(sys.argv[1])
 mesh = ff.mesh.jittered(3)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fluxforge.errors import DocumentError
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
-from fluxforge.report._discovery_figures import limit_figure, limit_pictures, limit_rows, limit_table
+from fluxforge.report._discovery_figures import limit_pictures, limit_rows, limit_table
 from fluxforge.run.result import Discovery, from_document
 from fluxforge.scheme import find
 
@@ -19,6 +19,10 @@ SEARCHED = {key: value for key, value in READ.items() if key not in ("laws", "or
 
 def of(result, **more):
     return discovery_page(read(result), {}, scheme=find("midpoint"), certificate=None, **more)
+
+
+def limit_figure(result):
+    return discovery_figures(result, [])["limit"]
 
 
 @pytest.fixture

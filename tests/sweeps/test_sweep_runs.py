@@ -18,8 +18,7 @@ from fluxforge.cli._reproduction import _run_in_processes
 from fluxforge.distil._engines import count_threads as operon_threads
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.run import lock_folder
-from fluxforge.sweeps import GalleryRun, resume_sweep
-from fluxforge.sweeps._gallery import Exhibit
+from fluxforge.sweeps import Exhibit, GalleryRun, resume_sweep
 from fluxforge.sweeps._pool import MOST_DEATHS, share_cores
 
 SEEDS = {"seed": range(3)}

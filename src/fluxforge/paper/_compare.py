@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 
-from fluxforge.paper._claims import NOT_RUN, judge_claims
-from fluxforge.paper._numbers import NOT_COMPARED, Kind, Number, find_numbers
+from fluxforge.paper._claims import judge_claims
+from fluxforge.paper._network_kinds import NOT_RUN
+from fluxforge.paper._numbers import KEPT_DIGITS, NOT_COMPARED, Kind, Number, find_numbers
 from fluxforge.paper._run import PARTS
 from fluxforge.run._record import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
 UNLIKELY = 0.01
-# The digits of results that do not state theirs, if no number has more.
-KEPT_DIGITS = 6
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from fluxforge.run._record import Document
 RELATIVE = 1e-9
 # Absolute: numbers of size one, and errors relative to such, after some thousand roundings of 2.2e-16.
 FLOOR = 1e-12
+# The digits to which numbers that are not compared are kept.
+KEPT_DIGITS = 6
 
 
 class Kind(StrEnum):
@@ -61,10 +63,6 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     of: str = ""
     uncertainty: str = ""
 
-    def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether a place is one of this rule's."""
-        return _compile_pattern(self.pattern).fullmatch("/".join((*names, ""))) is not None
-
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -83,7 +81,8 @@ RULES = toml.decode(files("fluxforge.paper").joinpath("numbers.toml").read_bytes
 def find_rule(part: str, names: tuple[str, ...]) -> Rule:
     """The rule of a place in a part's document; numbers without a rule are deterministic."""
     rules = (*RULES["common"], *RULES.get(part, ()), Rule("**", Kind.EXACT))
-    return next(rule for rule in rules if rule.matches(names))
+    place = "/".join((*names, ""))
+    return next(rule for rule in rules if _compile_pattern(rule.pattern).fullmatch(place))
 
 
 # The keys that name an element of a list, in order of preference.
@@ -163,16 +162,15 @@ def _look_up(reference: str, names: tuple[str, ...], around: tuple[Any, ...]) ->
     """The number at the place that a rule refers to; None if there is none."""
     if not reference:
         return None
-    path = reference.split("/")
+    is_absolute = reference.startswith("/")
     # The root is there twice, as the document and as what is around its first names.
-    at = around[0] if path[0] == "" else around[-1]
-    depth = 0
-    for k, name in enumerate(path[1:] if path[0] == "" else path):
+    at, depth = around[0 if is_absolute else -1], 0
+    for k, name in enumerate(reference.removeprefix("/").split("/")):
         if name == "..":
             depth += 1
             at = around[-1 - depth]
             continue
-        wanted = (names[k] if path[0] == "" else names[-1]) if name == "*" else name
+        wanted = names[k if is_absolute else -1] if name == "*" else name
         if not isinstance(at, Mapping) or wanted not in at:
             return None
         at = at[wanted]
@@ -183,19 +181,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def round_document(part: str, document: Document, *, digits: int = 6) -> Document:
-    """Round the numbers of a document to so many digits, except deterministic and fitted ones, which are compared."""
+def round_document(part: str, document: Document) -> Document:
+    """Round the numbers of a document to KEPT_DIGITS, except deterministic and fitted ones, which are compared."""
     numbers = find_numbers(part, document)
     full = {where for where, number in numbers.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
-    return _round_value(document, "", full, digits)
+    return _round_value(document, "", full)
 
 
-def _round_value(value: Any, where: str, full: set[str], digits: int) -> Any:
+def _round_value(value: Any, where: str, full: set[str]) -> Any:
     if isinstance(value, Mapping):
         return {
-            name: _round_value(each, f"{where}.{name}" if where else str(name), full, digits)
-            for name, each in value.items()
+            name: _round_value(each, f"{where}.{name}" if where else str(name), full) for name, each in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_round_value(each, f"{where}[{k}]", full, digits) for k, each in enumerate(value)]
-    return float(f"{value:.{digits}g}") if isinstance(value, float) and where not in full else value
+        return [_round_value(each, f"{where}[{k}]", full) for k, each in enumerate(value)]
+    return float(f"{value:.{KEPT_DIGITS}g}") if isinstance(value, float) and where not in full else value

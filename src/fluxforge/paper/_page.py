@@ -26,6 +26,7 @@ LOOKS = {
     "cannot be tested from the text": "unknown",
     "not run here": "unknown",
 }
+MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
 # Characters of SVG; larger drawings are embedded as PNG.
 LARGEST_SVG = 600_000
 # The schemes that are typeset, in the paper's order, each with a title and a sentence.
@@ -50,19 +51,14 @@ class Download:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the paper on the page."""
+    """A part of the paper on the page: its document, also as a file, its figures with files, and its table."""
 
     name: str
-    place: str
-    summary: str
-    methods: str
+    part: Part
+    document: Document
+    download: Download
     pictures: Sequence[tuple[str, Shown, Sequence[Download]]]
-    document: Download
-    environment: Document
-    command: str
-    took: float | None
-    preset: str
-    table: Table | None = None
+    table: Table | None
 
 
 def make_section(name: str, part: Part, document: Document) -> Section:
@@ -71,25 +67,14 @@ def make_section(name: str, part: Part, document: Document) -> Section:
     pictures = [
         (
             title,
-            _embed(drawn.draw(result), f"{name}-{title}", drawn.caption),
-            _make_downloads(title, document, by_table, drawn.keys),
+            _embed(part.draw[title](result), f"{name}-{title}", figure.caption),
+            _make_downloads(title, document, by_table, figure.keys),
         )
-        for title, drawn in part.figures.items()
+        for title, figure in part.figures.items()
     ]
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Section(
-        name=name,
-        place=part.section,
-        summary=part.summary,
-        methods=part.methods,
-        pictures=pictures,
-        document=Download("JSON", f"{name}.json", _to_url(text, "application/json")),
-        environment=document.get("environment", {}),
-        command=f"fluxforge reproduce {name} --preset {document.get('preset', 'quick')}",
-        took=document.get("took_s"),
-        preset=str(document.get("preset", "")),
-        table=None if part.table is None else part.table(result),
-    )
+    table = None if part.table is None else part.table(result)
+    return Section(name, part, document, _make_download(f"{name}.json", text), pictures, table)
 
 
 def reproduction_page(
@@ -113,8 +98,8 @@ def reproduction_page(
         looks=LOOKS,
         formulas=[(*words, typeset(find(name))) for name, words in FORMULAS.items()],
         downloads=[
-            Download("CSV", "claims.csv", _to_url(table, "text/csv")),
-            Download("JSON", "claims.json", _to_url(json.dumps(list(rows), ensure_ascii=False), "application/json")),
+            _make_download("claims.csv", table),
+            _make_download("claims.json", json.dumps(list(rows), ensure_ascii=False)),
         ],
         missing=missing,
         script=script,
@@ -149,13 +134,14 @@ def _make_downloads(
         return []
     text = json.dumps(selected, ensure_ascii=False, allow_nan=False)
     return [
-        Download("CSV", f"{title}.csv", _to_url(table_csv(rows), "text/csv")),
-        Download("JSON", f"{title}.json", _to_url(text, "application/json")),
+        _make_download(f"{title}.csv", table_csv(rows)),
+        _make_download(f"{title}.json", text),
     ]
 
 
-def _to_url(text: str, kind: str) -> str:
-    """A text as a data URL: percent-encoded, thus readable, if it is short, otherwise in base 64."""
-    if len(text) < 2000:
-        return f"data:{kind};charset=utf-8,{quote(text, safe='')}"
-    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+def _make_download(name: str, text: str) -> Download:
+    """A file as a data URL: percent-encoded, thus readable, if it is short, otherwise in base 64."""
+    suffix = name.rpartition(".")[2]
+    coded = base64.b64encode(text.encode()).decode()
+    content = f",{quote(text, safe='')}" if len(text) < 2000 else f";base64,{coded}"
+    return Download(suffix.upper(), name, f"data:{MEDIA_TYPES[suffix]};charset=utf-8{content}")

@@ -3,13 +3,12 @@
 A part that is finished in the folder with the same inputs is skipped.
 """
 
-import dataclasses
 import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,43 +60,6 @@ class Module(Protocol):
         """Judge the paper's claims by a Result."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A figure of a part: the function that draws a Result, its caption, and the document's keys with its numbers."""
-
-    draw: Callable[[Any], Figure]
-    caption: str
-    keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Part:
-    """One study with its description, figures and table.
-
-    `recipes` it trains with, at the part's preset unless `recipe_preset` names another, and `after`, the parts whose
-    results it uses, are inputs. `version` is increased when the same inputs give other numbers.
-    """
-
-    module: Module
-    section: str
-    summary: str
-    methods: str
-    figures: Mapping[str, Drawn]
-    recipes: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    version: int = 1
-    recipe_preset: str | None = None
-    table: Callable[[Any], Table] | None = None
-
-    def read(self, document: Document) -> Struct:
-        """The result of a document; raises DocumentError if a field is missing or of another type."""
-        return read_result(document, self.module.Result)
-
-    def judge(self, document: Document) -> list[Claim]:
-        """The claims of a document, judged anew."""
-        return self.module.judge(self.read(document))
-
-
 class FigureText(Struct, frozen=True, forbid_unknown_fields=True):
     """The caption of a figure, and the keys of the document with its numbers."""
 
@@ -106,7 +68,11 @@ class FigureText(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PartText(Struct, frozen=True, forbid_unknown_fields=True):
-    """What parts.toml says of a part; see `Part`."""
+    """What parts.toml says of a part.
+
+    `recipes` it trains with, at the part's preset unless `recipe_preset` names another, and `after`, the parts whose
+    results it uses, are inputs. `version` is increased when the same inputs give other numbers.
+    """
 
     section: str
     summary: str
@@ -120,6 +86,22 @@ class PartText(Struct, frozen=True, forbid_unknown_fields=True):
 
 # By the name of the part, in the paper's order.
 PART_TEXTS = toml.decode(files("fluxforge.paper").joinpath("parts.toml").read_bytes(), type=dict[str, PartText])
+
+
+class Part(PartText, frozen=True, kw_only=True):
+    """A part with its study: the module, and functions of a Result that draw each figure and make the table."""
+
+    module: Module
+    draw: Mapping[str, Callable[[Any], Figure]]
+    table: Callable[[Any], Table] | None = None
+
+    def read(self, document: Document) -> Struct:
+        """The result of a document; raises DocumentError if a field is missing or of another type."""
+        return read_result(document, self.module.Result)
+
+    def judge(self, document: Document) -> list[Claim]:
+        """The claims of a document, judged anew."""
+        return self.module.judge(self.read(document))
 
 
 def run_part(
@@ -156,7 +138,7 @@ def digest_inputs(part: Part, config: StudyConfig, folder: Path | None) -> str:
     used = {name: _read_document(folder, name) for name in part.after}
     inputs = {
         "version": part.version,
-        "config": dataclasses.asdict(config),
+        "config": asdict(config),
         "recipes": {name: recipe.fingerprint(recipe.load(name, preset=preset)) for name in part.recipes},
         "libraries": {name: value for name, value in environment().items() if name not in NOT_INPUTS},
         "after": {name: None if document is None else document.get("inputs") for name, document in used.items()},
@@ -238,9 +220,9 @@ def _draw_figures(part: Part, document: Document, folder: Path, wanted: Collecti
     """Draw the part's figures, all or those wanted; return their paths."""
     paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
     result = part.read(document)
-    for title, drawn in part.figures.items():
+    for title, draw in part.draw.items():
         if targets := [path for path in paths if path.stem == title]:
-            figure = drawn.draw(result)
+            figure = draw(result)
             for path in targets:
                 save_figure(figure, path)
     return paths

@@ -12,9 +12,10 @@ from fluxforge import recipe
 from fluxforge._files import read_document, write_document, write_text
 from fluxforge.errors import InputError
 from fluxforge.paper import _figures_consistency, _figures_convergence, _figures_setup, _figures_training
-from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims, read_carried
+from fluxforge.paper._claims import Claim, count_verdicts, format_csv, judge_claims
+from fluxforge.paper._network_kinds import read_carried
 from fluxforge.paper._page import make_section, reproduction_page
-from fluxforge.paper._part import PART_TEXTS, VERSION, Drawn, Module, Part, run_part
+from fluxforge.paper._part import PART_TEXTS, VERSION, Module, Part, run_part
 from fluxforge.paper.studies import (
     consistency,
     controls,
@@ -73,16 +74,17 @@ TABLES: Mapping[str, Callable[[Any], Table]] = {
 }
 
 
-def _make_part(name: str) -> Part:
-    text = msgspec.structs.asdict(PART_TEXTS[name])
-    figures = {
-        title: Drawn(DRAW[title], figure_text.caption, figure_text.keys)
-        for title, figure_text in text.pop("figures").items()
+PARTS: Mapping[str, Part] = MappingProxyType(
+    {
+        name: Part(
+            **msgspec.structs.asdict(text),
+            module=MODULES[name],
+            draw={title: DRAW[title] for title in text.figures},
+            table=TABLES.get(name),
+        )
+        for name, text in PART_TEXTS.items()
     }
-    return Part(MODULES[name], figures=figures, table=TABLES.get(name), **text)
-
-
-PARTS: Mapping[str, Part] = MappingProxyType({name: _make_part(name) for name in PART_TEXTS})
+)
 
 
 class Reproduction(msgspec.Struct, frozen=True):

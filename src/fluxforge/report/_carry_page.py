@@ -5,7 +5,6 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from fluxforge._files import write_text
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
@@ -14,8 +13,8 @@ from fluxforge.report._page import (
     page,
     panels,
     plot_formula,
-    save_figures,
     typeset,
+    write_report,
 )
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
@@ -85,5 +84,4 @@ def write_carry(result: CarryResult, scheme: Scheme | None, folder: Path, *, com
         ),
         command=command,
     )
-    write_text(folder / "report.html", text)
-    return [folder / "report.html", *save_figures(figures, folder)]
+    return write_report(folder, text, figures)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,10 @@ from matplotlib.figure import Figure
 
 from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._evidence import Line
 from fluxforge.certify._summary import summarise
 from fluxforge.expression._print import to_text
 from fluxforge.report._page import (
-    CLASSES,
     COLOURS,
     MARKERS,
     embed_figure,
@@ -59,7 +58,7 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
         sentence=summarise(certificate, scheme),
         typeset=typeset(scheme),
         formula=formula_lines(scheme),
-        lines=shown_lines(certificate),
+        lines=typeset_lines(certificate),
         figures=[
             embed_figure(figure, name, CAPTIONS[name], look="" if len(figure.axes) > 1 else "narrow")
             for name, figure in figures.items()
@@ -72,27 +71,13 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
     )
 
 
-@dataclass(frozen=True)
-class ShownLine:
-    """A line of a certificate for a page; `look` is the style of its verdict."""
-
-    property: str
-    verdict: str
-    look: str
-    evidence: Markup | str
-    method: str
-
-
-def shown_lines(certificate: Certificate) -> list[ShownLine]:
-    """The lines of a certificate: modified equations typeset, powers of ten spelt out."""
+def typeset_lines(certificate: Certificate) -> list[tuple[Line, Markup | str]]:
+    """The lines of a certificate, each with its evidence: modified equations typeset, powers of ten spelt out."""
     equations = {f"modified equation, {name}": str(each) for name, each in certificate.modified.items()}
     return [
-        ShownLine(
-            line.property,
-            str(line.verdict),
-            CLASSES[line.verdict],
+        (
+            line,
             typeset_equation(equations[line.property]) if line.property in equations else spell_powers(line.evidence),
-            spell_powers(line.method),
         )
         for line in certificate.lines
     ]
@@ -159,9 +144,8 @@ def time_figure(certificate: Certificate) -> Figure:
     """Errors in time against the matrix exponential, for the free and the driven run."""
     assert certificate.time is not None
     figure, (panel,) = panels(1)
-    for k, (name, run) in enumerate(
-        (("free: T₀, S = 0", certificate.time.free), ("driven: T₀ = 0, S", certificate.time.driven))
-    ):
+    runs = {"free: T₀, S = 0": certificate.time.free, "driven: T₀ = 0, S": certificate.time.driven}
+    for k, (name, run) in enumerate(runs.items()):
         order = "exact" if run.exact else ("no order" if run.order is None else f"order {run.order:.2f}")
         errors = np.maximum(run.errors, 1e-17)
         panel.loglog(run.sizes, errors, MARKERS[k] + "-", color=COLOURS[k], label=f"{name}: {order}", markersize=5)

@@ -1,7 +1,5 @@
 """The plots of a discovery: Pareto front, training, errors on unseen meshes, and constants against the step."""
 
-import csv
-import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,6 +10,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
+from msgspec.structs import asdict
 
 from fluxforge.report._page import (
     COLOURS,
@@ -20,12 +19,13 @@ from fluxforge.report._page import (
     Shown,
     decimals,
     embed_figure,
+    list_terms,
     number,
     panels,
     plot_formula,
     round_decimals,
-    terms,
 )
+from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Numbers
 from fluxforge.run.result import Discovery, FrontRow, FrontTable, StepErrors, StepRow
 
@@ -39,7 +39,6 @@ MEASURES = {
     "one_step_worst": "one step, worst cell",
     "rollout_mse": "many steps, mean square",
 }
-FRONT_COLUMNS = ("name", "kind", "complexity", "error", "formula")
 # Constants of the network are drawn up to this distance from the formula's, in units of the range of the latter.
 BEYOND = 1.5
 TINY = 1e-3
@@ -53,7 +52,7 @@ def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str,
         figures["front"] = front_figure(fronts)
     if limit_rows(result):
         figures["limit"] = limit_figure(result)
-    if terms(metrics):
+    if list_terms(metrics):
         figures["loss"] = loss_figure(metrics, result.member)
     if errors := step_errors(result):
         figures["errors"] = errors_figure(errors)
@@ -70,12 +69,8 @@ def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
 
 def front_csv(fronts: Mapping[str, FrontTable]) -> str:
     """The fronts as a table, a formula a line, nothing rounded."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(FRONT_COLUMNS)
-    for name, front in fronts.items():
-        table.writerows([name, front.kind, row.complexity, row.error, row.formula] for row in front.rows)
-    return text.getvalue()
+    rows = ((name, front.kind, row) for name, front in fronts.items() for row in front.rows)
+    return table_csv([{"name": name, "kind": kind, **asdict(row)} for name, kind, row in rows])
 
 
 def step_errors(result: Discovery) -> dict[str, StepErrors]:
@@ -147,7 +142,7 @@ def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
     """Each term of the loss against steps, a line per network; the network that was distilled is drawn thick."""
     figure, (panel,) = panels(1)
     steps = np.array([record["step"] for record in metrics], float)
-    for k, name in enumerate(terms(metrics)):
+    for k, name in enumerate(list_terms(metrics)):
         values = np.array([np.atleast_1d(np.asarray(record.get(name), float)) for record in metrics])
         values = np.where(values > 0, values, np.nan)
         chosen = member if member is not None and member < values.shape[1] else 0
@@ -168,15 +163,11 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
     for k, (who, row) in enumerate(errors.items()):
         values: list[float | None] = [getattr(row, name) for name in names]
         y = np.arange(len(names)) + (k - 0.5) * 0.34
-        x = [max(v, LOWEST**2) if v is not None and _is_finite(v) else math.nan for v in values]
+        x = [max(v, LOWEST**2) if v is not None and math.isfinite(v) else math.nan for v in values]
         panel.plot(x, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
         for value, place in zip(values, y, strict=True):
             _annotate_value(panel, value, float(place), COLOURS[k])
-    panel.set(
-        xscale="log",
-        xlabel="distance from the reference",
-        ylim=(len(names) - 0.4, -0.6),
-    )
+    panel.set(xscale="log", xlabel="distance from the reference", ylim=(len(names) - 0.4, -0.6))
     panel.set_yticks(range(len(names)), [MEASURES[name].replace(", ", ",\n") for name in names])
     panel.margins(x=0.16)
     panel.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, 1.13), ncols=2, frameon=False)
@@ -185,19 +176,12 @@ def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
 
 def _annotate_value(panel: Axes, value: float | None, place: float, colour: str) -> None:
     """Write a value above its mark; one that is not finite has no mark, and is written in the middle of its row."""
-    if _is_finite(value):
-        at, where = (max(float(value or 0.0), LOWEST**2), place), "data"
-        text, offset = number(value), (0, 7)
+    look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": colour}
+    if value is not None and math.isfinite(value):
+        panel.annotate(number(value), (max(value, LOWEST**2), place), xytext=(0, 7), **look)
     else:
-        at, where, text, offset = (0.5, place), "edge", "not finite", (0, 0)
-    coordinates = panel.transData if where == "data" else panel.get_yaxis_transform()
-    panel.annotate(
-        text, at, xycoords=coordinates, xytext=offset, textcoords="offset points", ha="center", fontsize=8, color=colour
-    )
-
-
-def _is_finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+        edge = panel.get_yaxis_transform()
+        panel.annotate("not finite", (0.5, place), xycoords=edge, xytext=(0, 0), **look)
 
 
 def limit_rows(result: Discovery) -> list[StepRow]:
@@ -238,19 +222,24 @@ def limit_table(result: Discovery, names: Sequence[str] | None = None) -> list[t
     rows = limit_rows(result)
     if not rows:
         return []
-    values, spread, rational = result.constants or {}, result.constants_uncertainty or {}, result.rational or {}
-    if result.constants_fitted is not None:
-        values, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
+    (values, spread), rational = fitted_constants(result), result.rational or {}
     return [
         (
             name,
             _format_constant(rows[0].constants.get(name)),
             _format_constant(rows[-1].constants.get(name)),
-            "—" if (value := values.get(name)) is None else format_with_uncertainty(value, spread.get(name)),
+            format_with_uncertainty(values.get(name), spread.get(name)),
             str(rational.get(name) or _format_constant(values.get(name))),
         )
         for name in (rows[0].constants if names is None else names)
     ]
+
+
+def fitted_constants(result: Discovery) -> tuple[Numbers, Numbers]:
+    """The constants of least loss before they were rounded to fractions, as far as that is known; uncertainties."""
+    if result.constants_fitted is not None:
+        return result.constants_fitted.values, result.constants_fitted.uncertainty
+    return result.constants or {}, result.constants_uncertainty or {}
 
 
 def limit_steps(result: Discovery) -> str:
@@ -264,8 +253,10 @@ def step_label(result: Discovery) -> str:
     return "Δt in units of the Fourier step" if result.laws else "Δt"
 
 
-def format_with_uncertainty(value: float, spread: float | None) -> str:
-    """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸."""
+def format_with_uncertainty(value: float | None, spread: float | None) -> str:
+    """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸; a dash if there is none."""
+    if value is None:
+        return "—"
     if spread is None or not math.isfinite(spread) or not math.isfinite(value):
         return number(value, 10)
     if spread <= 0:
@@ -281,9 +272,9 @@ def _format_constant(value: float | None) -> str:
 
 def _group_constants(result: Discovery) -> dict[str, list[str]]:
     """Names of constants by the fraction they are rounded to; "" for those that are not."""
-    names, rational = list(limit_rows(result)[0].constants), result.rational or {}
+    rational = result.rational or {}
     groups: dict[str, list[str]] = {}
-    for name in names:
+    for name in limit_rows(result)[0].constants:
         groups.setdefault(str(rational.get(name) or ""), []).append(name)
     return groups
 

@@ -12,10 +12,11 @@ from msgspec import UnsetType
 from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.errors import InputError
-from fluxforge.report._certificate_page import formula_lines, shown_lines
+from fluxforge.report._certificate_page import formula_lines, typeset_lines
 from fluxforge.report._discovery_figures import (
     MEASURES,
     discovery_figures,
+    fitted_constants,
     format_with_uncertainty,
     front_csv,
     front_figure,
@@ -27,14 +28,14 @@ from fluxforge.report._discovery_figures import (
 )
 from fluxforge.report._discovery_words import (
     HEAT,
+    describe_question,
     describe_reading,
     equation_name,
+    explain_letters,
     folder_files,
-    letters,
     next_commands,
     opening_sentence,
     physics_rows,
-    question,
 )
 from fluxforge.report._page import (
     Metric,
@@ -43,13 +44,13 @@ from fluxforge.report._page import (
     decimals,
     embed_figure,
     inline_math,
+    list_terms,
     mathml,
     number,
     page,
-    save_figures,
-    terms,
     typeset,
     typeset_text,
+    write_report,
 )
 from fluxforge.run._record import Number
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws
@@ -83,8 +84,7 @@ def write_discovery(
     text = discovery_page(
         result, figures, scheme=scheme, certificate=certificate, metrics=metrics, command=command, pictures=pictures
     )
-    write_text(folder / "report.html", text)
-    paths = [folder / "report.html", *save_figures(figures, folder)]
+    paths = write_report(folder, text, figures)
     if fronts := shown_fronts(result):
         write_text(folder / "front.csv", front_csv(fronts))
         paths.append(folder / "front.csv")
@@ -114,17 +114,17 @@ def discovery_page(
         verdict=_verdict(result),
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
-        question=question(metrics, equation),
+        question=describe_question(metrics, equation),
         quantity="temperature" if equation == HEAT else "value",
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_formula_text(result, scheme),
-        letters=letters(scheme) if scheme is not None else [],
+        letters=explain_letters(scheme) if scheme is not None else [],
         reading=describe_reading(scheme) if scheme is not None else "",
         parts=_typeset_parts(result),
         stopped=stopped,
         certificate=certificate,
-        lines=shown_lines(certificate) if certificate is not None else [],
+        lines=typeset_lines(certificate) if certificate is not None else [],
         constants=_list_constants(result),
         limit=limit_table(result),
         limit_panels=limit_pictures(result),
@@ -136,7 +136,7 @@ def discovery_page(
         losses=_list_losses(result),
         fronts=fronts,
         panels=_front_pictures(fronts),
-        figures=_inline_figures(result, figures, metrics),
+        figures=_embed_plots(result, figures, metrics),
         pictures=[
             embed_figure(figure, f"field{k}", "", alt=f"Field on an unseen mesh: {title}", look="light")
             for k, (title, figure) in enumerate((pictures or {}).items())
@@ -152,15 +152,25 @@ def discovery_page(
     )
 
 
-def _inline_figures(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:
+def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:
     """The figures of training and of errors, which stand in the page itself."""
-    return {
-        name: embed_figure(
-            figure, name, _caption(name, metrics), alt=_alternative_text(name, result, metrics), look="narrow"
+    shown = {}
+    if "loss" in figures:
+        several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
+        each = ", a line per network: that of the distilled one has marks, the others are pale" if several else ""
+        caption = f"The terms of the loss during training{each}."
+        ends = ", ".join(f"{term} from {_format_span(metrics, term)}" for term in list_terms(metrics))
+        alt = f"Loss during {metrics[-1]['step']} training steps: {ends}"
+        shown["loss"] = embed_figure(figures["loss"], "loss", caption, alt=alt, look="narrow")
+    if "errors" in figures:
+        network, formula = step_errors(result).values()
+        words = "; ".join(
+            f"{label}: network {number(getattr(network, key))}, formula {number(getattr(formula, key))}"
+            for key, label in MEASURES.items()
         )
-        for name, figure in figures.items()
-        if name in ("loss", "errors")
-    }
+        alt = f"Distance from the reference. {words}"
+        shown["errors"] = embed_figure(figures["errors"], "errors", ERRORS_CAPTION, alt=alt, look="narrow")
+    return shown
 
 
 def _verdict(result: Discovery) -> str:
@@ -209,24 +219,18 @@ def _list_losses(result: Discovery) -> dict[str, Number]:
 
 def _list_constants(result: Discovery) -> list[tuple[str, str, str, str]]:
     """Name, value in the network and by least loss, each with its uncertainty, and the fraction it is rounded to."""
-    least, spread = result.constants or {}, result.constants_uncertainty or {}
-    if result.constants_fitted is not None:
-        least, spread = result.constants_fitted.values, result.constants_fitted.uncertainty
+    least, spread = fitted_constants(result)
     limit, limit_spread = result.limit or {}, result.limit_uncertainty or {}
     rational = result.rational or {}
     return [
         (
             name,
-            _format_constant(limit.get(name), limit_spread.get(name)),
-            _format_constant(value, spread.get(name)),
+            format_with_uncertainty(limit.get(name), limit_spread.get(name)),
+            format_with_uncertainty(value, spread.get(name)),
             rational.get(name) or "—",
         )
         for name, value in least.items()
     ]
-
-
-def _format_constant(value: Number, spread: Number) -> str:
-    return "—" if value is None else format_with_uncertainty(value, spread)
 
 
 def _typeset_laws(laws: Laws) -> Markup:
@@ -248,7 +252,7 @@ def _format_power(name: str, exponent: float | None) -> str:
     return f"{base}{f'_{{{where}}}' if where else ''}^{{{decimals(exponent, 2)}}}"
 
 
-def _laws_in_words(laws: Laws, of_what: str = "of heat ") -> str:
+def _laws_in_words(laws: Laws, of_what: str) -> str:
     """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
     near, far = _whole_powers(laws.near), _whole_powers(laws.far)
     if not near:
@@ -284,26 +288,6 @@ def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
         caption = f"The {front.kind} {name}: each point is the best formula of its length{large}."
         pictures.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
     return pictures
-
-
-def _caption(name: str, metrics: Sequence[Metric]) -> str:
-    if name == "errors":
-        return ERRORS_CAPTION
-    several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
-    each = ", a line per network: that of the distilled one has marks, the others are pale" if several else ""
-    return f"The terms of the loss during training{each}."
-
-
-def _alternative_text(name: str, result: Discovery, metrics: Sequence[Metric]) -> str:
-    if name == "loss":
-        ends = (f"{each} from {_format_span(metrics, each)}" for each in terms(metrics))
-        return f"Loss during {metrics[-1]['step']} training steps: {', '.join(ends)}"
-    network, formula = step_errors(result).values()
-    words = (
-        f"{label}: network {number(getattr(network, key))}, formula {number(getattr(formula, key))}"
-        for key, label in MEASURES.items()
-    )
-    return f"Distance from the reference. {'; '.join(words)}"
 
 
 def _format_span(metrics: Sequence[Metric], term: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.pde._equation import Equation
-from fluxforge.report._page import Metric, terms
+from fluxforge.report._page import Metric, list_terms
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Hop, Scheme
 
@@ -17,8 +17,12 @@ LEARNED_FROM = {
     frozenset({"supervised", "residual"}): "was shown examples of single steps and {equation}",
 }
 HEAT = "heat"
-PLOTS = {"front": "error against complexity", "limit": "constants against the step", "loss": "training"}
-PLOTS |= {"errors": "errors on unseen meshes"}
+PLOTS = {
+    "front": "error against complexity",
+    "limit": "constants against the step",
+    "loss": "training",
+    "errors": "errors on unseen meshes",
+}
 # Options that the command of a repetition replaces or omits, and whether a value follows them.
 DROPPED = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
@@ -48,9 +52,9 @@ def physics_rows(result: Discovery) -> list[tuple[str, object]]:
     return [("equation", equation_name(result)), *(result.parameters or {}).items()]
 
 
-def question(metrics: Sequence[Metric], equation: str) -> str:
+def describe_question(metrics: Sequence[Metric], equation: str) -> str:
     """What a run asked, in a sentence."""
-    how = LEARNED_FROM.get(frozenset(terms(metrics)) - {"sparsity"}, "was trained on it")
+    how = LEARNED_FROM.get(frozenset(list_terms(metrics)) - {"sparsity"}, "was trained on it")
     how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
     what = "temperatures" if equation == HEAT else "values"
     return (
@@ -59,7 +63,7 @@ def question(metrics: Sequence[Metric], equation: str) -> str:
     )
 
 
-def letters(scheme: Scheme) -> list[tuple[str, str]]:
+def explain_letters(scheme: Scheme) -> list[tuple[str, str]]:
     """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
     internal = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
     formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
@@ -101,11 +105,7 @@ def opening_sentence(
 def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
     """Commands to copy, each with what it does; those about a formula only if there is one."""
     again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
-    seed = result.seed + 1
-    rerun = (
-        "Repeat the run with another seed, in the folder where this run was started",
-        _rerun(result, command, seed),
-    )
+    rerun = ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command))
     if scheme is None:
         return [again, rerun]
     name = scheme_file(result)
@@ -145,8 +145,9 @@ def folder_files(
     return [(name, what) for name, what, present in files if present]
 
 
-def _rerun(result: Discovery, command: str, seed: int) -> str:
-    """The command of the run with another seed and folder."""
+def _rerun(result: Discovery, command: str) -> str:
+    """The command of the run with the next seed and another folder."""
+    seed = result.seed + 1
     try:
         words = shlex.split(command)
     except ValueError:

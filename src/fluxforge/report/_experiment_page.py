@@ -5,11 +5,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from fluxforge._files import write_text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
-from fluxforge.report._certificate_page import formula_lines, shown_lines
-from fluxforge.report._page import page, typeset, typeset_equation
+from fluxforge.report._certificate_page import formula_lines, typeset_lines
+from fluxforge.report._page import page, typeset, typeset_equation, write_report
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
@@ -34,10 +33,8 @@ def write_experiment(
     certificate: Certificate | None,
     command: str = "",
 ) -> list[Path]:
-    """Write `report.html`; returns its path."""
-    path = folder / "report.html"
-    write_text(path, experiment_page(result, scheme=scheme, certificate=certificate, command=command))
-    return [path]
+    """Write `report.html`; return its path."""
+    return write_report(folder, experiment_page(result, scheme=scheme, certificate=certificate, command=command), {})
 
 
 def experiment_page(
@@ -51,7 +48,6 @@ def experiment_page(
         "experiment.html",
         result=result,
         experiment=experiment,
-        data=experiment.data,
         sentence=_SENTENCES[result.verdict].format(error=math.nan if experiment.error is None else experiment.error),
         flux=_typeset_formula("F = ", experiment.flux),
         g=_typeset_formula("g = ", experiment.g),
@@ -61,10 +57,9 @@ def experiment_page(
         text=[] if scheme is None else formula_lines(scheme),
         certificate=certificate,
         summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
-        lines=[] if certificate is None else shown_lines(certificate),
+        lines=[] if certificate is None else typeset_lines(certificate),
         fronts=result.fronts or {},
         ablations=() if result.ablations is None else result.ablations.found,
-        seconds=result.seconds,
         next=_COMMANDS if result.recovered else (),
         command=command,
     )

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fluxforge._files import write_text
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
-from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_figure, page, panels, save_figures
+from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_figure, page, panels, write_report
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme.limiters import C, Q, R
 
@@ -75,5 +74,4 @@ def write_limiter(result: LimiterResult, folder: Path, *, command: str = "") -> 
     shown = {name: embed_figure(figure, name, captions[name]) for name, figure in figures.items()}
     scheme = "candidate.json" if result.verdict == "refused" else "scheme.json"
     text = page("limiter.html", result=result, figures=shown, scheme=scheme, downwind=downwind, command=command)
-    write_text(folder / "report.html", text)
-    return [folder / "report.html", *save_figures(figures, folder)]
+    return write_report(folder, text, figures)

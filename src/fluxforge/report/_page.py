@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
+from fluxforge._files import write_text
 from fluxforge.errors import ExpressionError
 from fluxforge.expression import WORDS
 from fluxforge.expression._parse import parse
@@ -77,8 +78,8 @@ def page(template: str, **content: Any) -> str:
     """Render a template with these variables; an undefined one is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
     environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
-    environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number)
-    return environment.get_template(template).render(classes=CLASSES, version=version("fluxforge"), **content)
+    environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number, look=CLASSES.__getitem__)
+    return environment.get_template(template).render(version=version("fluxforge"), **content)
 
 
 def draw_legend_below(figure: Figure, panel: Axes, columns: int | None = None) -> None:
@@ -87,7 +88,7 @@ def draw_legend_below(figure: Figure, panel: Axes, columns: int | None = None) -
     figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), fontsize=8)
 
 
-def terms(metrics: Sequence[Metric]) -> list[str]:
+def list_terms(metrics: Sequence[Metric]) -> list[str]:
     """The names of the terms of the loss that were recorded."""
     return [name for name in (metrics[-1] if metrics else {}) if name not in NOT_TERMS]
 
@@ -98,6 +99,12 @@ def save_figures(figures: Mapping[str, Figure], folder: Path) -> list[Path]:
     for path in paths:
         save_figure(figures[path.stem], path, dpi=130)
     return paths
+
+
+def write_report(folder: Path, text: str, figures: Mapping[str, Figure]) -> list[Path]:
+    """Write a page as report.html, and each figure as PNG and SVG; return the paths."""
+    write_text(folder / "report.html", text)
+    return [folder / "report.html", *save_figures(figures, folder)]
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -171,12 +178,12 @@ def align(rows: list[list[Markup]]) -> Markup:
     return Markup('<math display="block"><mtable displaystyle="true">{}</mtable></math>').format(filled)
 
 
-def typeset_text(formula: str, *, digits: int = 5, sum_of: str = "") -> Markup:
+def typeset_text(formula: str, *, sum_of: str = "") -> Markup:
     """A formula or equation written as text, inline, its decimals rounded; as code where the parser refuses it.
 
     `sum_of` names the sum over neighbours N whose terms the formula gives.
     """
-    shown = round_decimals(formula, digits)
+    shown = round_decimals(formula)
     try:
         latex = " = ".join(_to_latex(side) for side in shown.split(" = "))
         before = rf"{_to_latex(sum_of)} = \sum_{{N}} " if sum_of else ""
@@ -198,10 +205,10 @@ def inline_math(latex: str) -> Markup:
     return Markup("<math>{}</math>").format(mathml(latex))
 
 
-def plot_formula(formula: str, *, digits: int = 4) -> str | None:
+def plot_formula(formula: str) -> str | None:
     """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be typeset."""
     try:
-        label = f"${_to_latex(round_decimals(formula, digits))}$".replace(r"\frac", r"\dfrac")
+        label = f"${_to_latex(round_decimals(formula, 4))}$".replace(r"\frac", r"\dfrac")
         MathTextParser("path").parse(label)
     except (ExpressionError, ValueError):
         return None

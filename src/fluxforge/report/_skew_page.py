@@ -1,11 +1,11 @@
 """The report of a flux for skewed meshes: consistency, the free coefficient, the trade-off, errors against cells."""
 
+import math
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from fluxforge._files import write_text
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, save_figures, typeset
+from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, typeset, write_report
 from fluxforge.run.skew import SkewResult
 from fluxforge.scheme._scheme import Scheme
 
@@ -79,10 +79,7 @@ def _find_front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _geometric_mean(values: list[float]) -> float:
-    product = 1.0
-    for value in values:
-        product *= value
-    return product ** (1.0 / len(values))
+    return math.prod(values) ** (1.0 / len(values))
 
 
 def cells_figure(result: SkewResult) -> Figure:
@@ -125,5 +122,4 @@ def write_skew(result: SkewResult, scheme: Scheme | None, folder: Path, *, comma
         command=command,
         scheme_file="scheme.json" if result.verdict == "recovered" else "candidate.json",
     )
-    write_text(folder / "report.html", text)
-    return [folder / "report.html", *save_figures(figures, folder)]
+    return write_report(folder, text, figures)

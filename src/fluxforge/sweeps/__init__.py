@@ -2,6 +2,7 @@
 
 from fluxforge.sweeps._gallery import (
     AblationRow,
+    Exhibit,
     Gallery,
     GalleryRow,
     GalleryRun,
@@ -9,25 +10,20 @@ from fluxforge.sweeps._gallery import (
     make_gallery,
     plan_gallery,
 )
-from fluxforge.sweeps._plan import Point, parse_over, parse_seeds
-from fluxforge.sweeps._pool import PLACES, check_workers, run_processes
-from fluxforge.sweeps._summary import PointResult, PointStatus, Rate, Sweep, show_changes, wilson_interval
+from fluxforge.sweeps._plan import parse_over, parse_seeds
+from fluxforge.sweeps._summary import PointResult, PointStatus, Rate, Sweep, wilson_interval
 from fluxforge.sweeps._sweep import default_folder, resume_sweep, sweep
-from fluxforge.sweeps._worker import Job
 
 __all__ = [
-    "PLACES",
     "AblationRow",
+    "Exhibit",
     "Gallery",
     "GalleryRow",
     "GalleryRun",
-    "Job",
-    "Point",
     "PointResult",
     "PointStatus",
     "Rate",
     "Sweep",
-    "check_workers",
     "default_folder",
     "format_gallery",
     "make_gallery",
@@ -35,8 +31,6 @@ __all__ = [
     "parse_seeds",
     "plan_gallery",
     "resume_sweep",
-    "run_processes",
-    "show_changes",
     "sweep",
     "wilson_interval",
 ]

@@ -2,9 +2,10 @@
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 from fluxforge import recipe
@@ -14,7 +15,7 @@ from fluxforge.experiment._fit import ROUND_OFF, WITHIN
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._outcome import read_result
-from fluxforge.run._progress import Progress, prefix_progress, silent
+from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
 from fluxforge.run._record import Record
 from fluxforge.run.result import Discovery, to_document
 
@@ -39,6 +40,7 @@ _SERIES = "(T_P - T_N)/(d_P/k_P + d_N/k_N)"
 _ARITHMETIC = "(k_P + k_N)/2*(T_P - T_N)/(d_P + d_N)"
 _UPWIND = "(max(velocity_n, 0)*u_P + min(velocity_n, 0)*u_N)"
 _LAYER = "velocity_n*(u_P/(1 - exp(-velocity_n*delta/D)) + u_N/(1 - exp(velocity_n*delta/D)))"
+# The fluxes that the gallery searches for.
 EXHIBITS = (
     Exhibit("conductance", "the flux between two cells where the conductivity jumps"),
     Exhibit("upwind", "the flux of what a velocity of either sign carries"),
@@ -46,8 +48,8 @@ EXHIBITS = (
     Exhibit("godunov", "the flux of Burgers' equation, from Riemann problems"),
     Exhibit("godunov", "the flux of traffic, from Riemann problems", equation="traffic"),
 )
-"""The fluxes that the gallery searches for."""
 
+# Laws that must not be taken for the textbook's.
 DECOYS = (
     Exhibit("conductance", "the arithmetic mean of the conductivities", law=_ARITHMETIC, decoy="arithmetic"),
     Exhibit(
@@ -64,7 +66,6 @@ DECOYS = (
         decoy="lax-friedrichs",
     ),
 )
-"""Laws that must not be taken for the textbook's."""
 
 
 class AblationRow(Record, frozen=True, kw_only=True):
@@ -140,12 +141,10 @@ class GalleryRun:
         return result
 
 
-def plan_gallery(
-    folder: Path, seeds: Sequence[int], exhibits: tuple[Exhibit, ...] = (*EXHIBITS, *DECOYS)
-) -> tuple[GalleryRun, ...]:
+def plan_gallery(folder: Path, seeds: Sequence[int]) -> tuple[GalleryRun, ...]:
     """The runs of a gallery, in folders FOLDER/NAME-SEED: each exhibit with every seed, each decoy with the first."""
     runs = []
-    for each in exhibits:
+    for each in (*EXHIBITS, *DECOYS):
         for seed in seeds[:1] if each.decoy else seeds:
             changes: dict[str, Any] = {"seed": seed}
             changes |= {} if each.equation is None else {"equation": each.equation}
@@ -161,12 +160,12 @@ def make_gallery(
     *,
     command: str,
     tell: Progress = silent,
-    warn: Callable[[str], None] = lambda _: None,
+    warn: Warn = lambda _: None,
 ) -> Gallery:
     """Make the runs that are not finished, one after another, and write gallery.json and gallery.md of all."""
     rows = []
     for done, run in enumerate(runs):
-        tell(f"{run.name}", done, len(runs))
+        tell(run.name, done, len(runs))
         rows.append(_make_row(run, _finish(run, tell, warn)))
     seeds = tuple(dict.fromkeys(run.seed for run in runs))
     machines = dict.fromkeys(f"{row.processor}, {row.threads} threads a run" for row in rows)
@@ -178,7 +177,7 @@ def make_gallery(
     return gallery
 
 
-def _finish(run: GalleryRun, tell: Progress, warn: Callable[[str], None]) -> Discovery:
+def _finish(run: GalleryRun, tell: Progress, warn: Warn) -> Discovery:
     progress = prefix_progress(tell, run.name)
     if (done := run.read()) is not None:
         return done
@@ -224,13 +223,15 @@ def _make_row(run: GalleryRun, result: Discovery) -> GalleryRow:
 
 def format_gallery(gallery: Gallery) -> str:
     """The gallery as Markdown tables: rates over the seeds, errors with and without a network, and every run."""
-    lines = ["| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |"]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
+    lines = [
+        "| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for name in dict.fromkeys(row.exhibit for row in gallery.rows if not row.decoy):
         rows = [row for row in gallery.rows if row.exhibit == name]
         same = sum(row.same and row.verdict == "recovered" for row in rows)
         counts = [sum(row.verdict == verdict for row in rows) for verdict in ("approximation", "refused")]
-        seconds = sorted(row.seconds for row in rows)[len(rows) // 2]
+        seconds = median_high(row.seconds for row in rows)
         cells = (f"`{name}`: {rows[0].asked}", f"{same} of {len(rows)}", *counts, f"{seconds:.0f}", rows[0].textbook)
         lines.append(_format_cells(*cells))
     lines += [
@@ -238,9 +239,9 @@ def format_gallery(gallery: Gallery) -> str:
         *_format_ablations(gallery),
         "",
         "| run | seed | the network sees | found | verdict | error | textbook's | seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        *map(_format_run, gallery.rows),
     ]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    lines += [_format_run(row) for row in gallery.rows]
     return "\n".join(lines) + "\n"
 
 
@@ -262,8 +263,8 @@ def _format_ablations(gallery: Gallery) -> list[str]:
 
 def _count(runs: Sequence[GalleryRow], outcomes: list[tuple[float | None, bool]]) -> str:
     """How many of the runs agree, and the median error, in words; a run without a formula has an infinite error."""
-    errors = sorted(math.inf if error is None else error for error, _ in outcomes)
-    median = errors[len(errors) // 2] if errors else math.inf
+    errors = [math.inf if error is None else error for error, _ in outcomes]
+    median = median_high(errors) if errors else math.inf
     words = f"{median:.1e}" if math.isfinite(median) else "no formula"
     return f"{sum(agrees for _, agrees in outcomes)} of {len(runs)} ({words})"
 

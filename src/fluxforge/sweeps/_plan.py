@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from fluxforge import recipe
 from fluxforge._files import hold_folder, read_document
@@ -24,8 +24,6 @@ SWEEP, LOCK, RUNS, LOGS = "sweep.json", "sweep.lock", "runs", "logs"
 MOST_POINTS = 10_000
 # The longest name of a folder that is made of fields and values; longer ones are cut and end in a digest.
 LONGEST_NAME = 100
-# Fields, each with the values it takes. Values are plain JSON of any type that the recipe accepts.
-Over: TypeAlias = Mapping[str, Sequence[Any]]
 
 _RANGE = re.compile(r"([+-]?\d{1,18}):([+-]?\d{1,18})")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=+,-]+")
@@ -71,13 +69,12 @@ def parse_over(texts: Iterable[str]) -> dict[str, tuple[Any, ...]]:
 
 def parse_seeds(text: str) -> range:
     """Seeds from a number of them, `10` for 0 to 9, or a range, `10:20` for 10 to 19; raises InputError."""
-    first, last = (0, int(text)) if re.fullmatch(r"[0-9]{1,9}", text) else (0, 0)
-    if (bounds := re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", text)) is not None:
-        first, last = int(bounds[1]), int(bounds[2])
-    if not 0 < last - first <= MOST_POINTS:
+    bounds = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", text)
+    seeds = range(int(bounds[1] or 0), int(bounds[2])) if bounds else range(0)
+    if not 0 < len(seeds) <= MOST_POINTS:
         wanted = "a number, such as 10 for seeds 0 to 9, or a range, such as 10:20 for seeds 10 to 19"
         raise InputError(f"--seeds {text!r:.80}: expected {wanted} (at most {MOST_POINTS:,})")
-    return range(first, last)
+    return seeds
 
 
 def _split_values(text: str) -> Iterator[str]:
@@ -109,8 +106,8 @@ def _parse_values(field: str, part: str, text: str) -> Sequence[Any]:
     return numbers
 
 
-def make_points(base: recipe.Recipe, over: Over) -> tuple[Point, ...]:
-    """A point for each combination of values, the last field varying fastest.
+def make_points(base: recipe.Recipe, over: Mapping[str, Sequence[Any]]) -> tuple[Point, ...]:
+    """A point for each combination of values, plain JSON of any type; the last field varies fastest.
 
     Raises InputError for a field or a value that the recipe refuses, for two points that are the same recipe, and for
     too many points; RecipeError names the field.
@@ -156,7 +153,7 @@ class Plan:
     """
 
     base: recipe.Recipe
-    over: Over
+    over: Mapping[str, tuple[Any, ...]]
     points: tuple[Point, ...]
     command: str = ""
 
@@ -192,8 +189,8 @@ def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, s
 def read_plan(folder: Path) -> Plan:
     """The plan of the sweep in a folder; raises InputError if there is none, or if it is damaged."""
     if not (folder / SWEEP).exists():
-        what = "contains no sweep" if folder.is_dir() else "no such folder"
-        raise InputError(f"{folder}: {what}{f' (no {SWEEP} in it)' if folder.is_dir() else ''}")
+        what = f"contains no sweep (no {SWEEP} in it)" if folder.is_dir() else "no such folder"
+        raise InputError(f"{folder}: {what}")
     stored = read_document(folder / SWEEP, "sweep", 1)
     base = recipe.from_dict(stored.get("recipe"), f"{folder / SWEEP}")
     over, command = stored.get("over"), stored.get("command")

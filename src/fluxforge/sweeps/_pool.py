@@ -9,7 +9,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, final
 
@@ -96,7 +96,7 @@ class _Process:
 
     popen: "subprocess.Popen[bytes]"
     point: str = ""
-    rest: bytes = field(default=b"")
+    rest: bytes = b""
 
     def stream(self, which: str) -> IO[bytes]:
         pipe: IO[bytes] | None = getattr(self.popen, which)
@@ -207,10 +207,10 @@ def _describe_exit(code: int) -> str:
 
 # A job whose process has died so often is given up: it may need more memory than there is.
 MOST_DEATHS = 3
+# tell(job, stage, done, total)
 Tell = Callable[[str, str, int, int], None]
-"""tell(job, stage, done, total)."""
+# end(job, error), with None for a job that is finished
 End = Callable[[str, str | None], None]
-"""end(job, error); None for a job that is finished."""
 
 
 def run_processes(jobs: Sequence[Job], workers: int, logs: Path, *, tell: Tell, end: End, warn: Warn) -> None:

@@ -234,11 +234,8 @@ def write_summary(sweep: Sweep) -> None:
         "sweep.html",
         sweep=sweep,
         rates=[(show_changes(rate.changes), rate) for rate in sweep.rates if rate.of],
-        varied=list(sweep.over.items()),
-        failed=len(sweep.failed),
         looks=LOOKS,
         has_reports={p.name for p in sweep.points if (sweep.folder / p.folder / "report.html").exists()},
-        show_value=show_value,
         command="",
     )
     write_text(sweep.folder / "summary.html", html)

@@ -67,12 +67,7 @@ def sweep(
     base = recipe.self_contained(recipe.override(base, changes) if changes else base)
     values = _check_values(over or {})
     if not command and not isinstance(source, recipe.Recipe):
-        settings = [
-            word
-            for name, value in (changes or {}).items()
-            for word in ("--set", f"{name}={recipe.to_toml_value(value)}")
-        ]
-        command = shlex.join(["fluxforge", "discover", os.fspath(source), *settings])
+        command = shlex.join(["fluxforge", "discover", os.fspath(source)]) + _format_options(changes or {})
     plan = Plan(base, values, make_points(base, values), command)
     folder = default_folder(base) if output is None else Path(output)
     return _run_plan(plan, folder, count, on, tell, warn)
@@ -93,6 +88,12 @@ def resume_sweep(
     check_path(folder, "folder", "the path of a sweep's folder")
     count = _check_workers(workers, on, tell, warn)
     return _run_plan(read_plan(Path(folder)), Path(folder), count, on, tell, warn)
+
+
+def _format_options(changes: recipe.Changes) -> str:
+    """The options of a command that set these fields, with a space before each."""
+    options = (f"{field}={recipe.to_toml_value(value)}" for field, value in changes.items())
+    return "".join(f" --set {shlex.quote(option)}" for option in options)
 
 
 def default_folder(spec: recipe.Recipe) -> Path:
@@ -138,7 +139,7 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
         record = Sweep(
             folder=folder,
             recipe=plan.base.name,
-            over={field: tuple(values) for field, values in plan.over.items()},
+            over=dict(plan.over),
             points=points,
             rates=count_rates(points),
             environment=versions,
@@ -180,9 +181,7 @@ def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, war
 
 
 def _make_job(plan: Plan, point: Point, folder: Path) -> Job:
-    command = plan.command
-    for field, value in point.changes.items():
-        command += f" --set {shlex.quote(f'{field}={recipe.to_toml_value(value)}')}" if command else ""
+    command = plan.command and plan.command + _format_options(point.changes)
     # Absolute: workers on other machines have another working folder.
     place = (folder / name_run_folder(point)).absolute()
     return Job(point.name, str(place), recipe.to_dict(point.spec), command)

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from fluxforge.paper._figures_consistency import STYLES, diffusivity_figure, plateau_figure
+from fluxforge.paper import PARTS
+from fluxforge.paper._figures_consistency import STYLES
 from fluxforge.paper.studies import consistency
 from study_documents import read_partial
 
+diffusivity_figure = PARTS["consistency"].draw["diffusivity"]
+plateau_figure = PARTS["consistency"].draw["plateau"]
 CELLS = (64, 256, 1024, 4096)
 H = [cells**-0.5 for cells in CELLS]
 FAMILIES = ("squares", "equilateral", "right", "jittered", "irregular")

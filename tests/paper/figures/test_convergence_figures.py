@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluxforge.paper._figures_convergence import errors_figure, printed_residual_map, residual_map
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import convergence
 from study_documents import read_partial
 
+errors_figure = PARTS["convergence"].draw["errors"]
+printed_residual_map = PARTS["convergence"].draw["convergence-as-printed"]
+residual_map = PARTS["convergence"].draw["convergence"]
 SCHEMES = ("euler", "midpoint", "midpoint-printed", "two-hop", "two-hop-printed", "crank-nicolson", "rkl2-8", "network")
 FRACTIONS = (2.0, 1.0, 0.5, 0.25)
 CELLS = (100, 1000, 10_000)

@@ -9,16 +9,15 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fluxforge.paper._figures_training import (
-    constants_figure,
-    four_layers_figure,
-    pinn_figure,
-    residuals_figure,
-    symbolic_figure,
-)
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import higher_order, symbolic
 from study_documents import read_partial
 
+constants_figure = PARTS["higher-order"].draw["constants"]
+four_layers_figure = PARTS["higher-order"].draw["four-layers"]
+pinn_figure = PARTS["symbolic"].draw["constant-against-step"]
+residuals_figure = PARTS["higher-order"].draw["residuals"]
+symbolic_figure = PARTS["symbolic"].draw["symbolic"]
 STEPS = tuple(0.5 / 2**k for k in range(8))
 TRAINED = (0.0625, 0.125, 0.25, 0.5)
 THETAS = {"θ = 0": 0.0, "θ = 0.5": 0.5, "θ = 1": 1.0}

@@ -15,19 +15,16 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from msgspec.structs import asdict
 
 from fluxforge.mesh import Mesh, cross_triangles, equilateral, squares
-from fluxforge.paper._figures_setup import (
-    CENTRE,
-    ONE,
-    TWO,
-    message_passing_figure,
-    sample_meshes_figure,
-    training_data_figure,
-    two_hop_figure,
-)
+from fluxforge.paper import PARTS
+from fluxforge.paper._figures_setup import CENTRE, ONE, TWO
 from fluxforge.paper.studies import setup
 from fluxforge.paper.studies._setup_meshes import make_patch
 from study_documents import read_partial
 
+message_passing_figure = PARTS["setup"].draw["message-passing"]
+sample_meshes_figure = PARTS["setup"].draw["sample-meshes"]
+training_data_figure = PARTS["setup"].draw["training-data"]
+two_hop_figure = PARTS["setup"].draw["two-hop-neighbourhood"]
 FIGURES = (training_data_figure, sample_meshes_figure, message_passing_figure, two_hop_figure)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.distil import Reading
-from fluxforge.paper._figures_training import controls_table
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, EITHER, FAKES, LAWS, NOT_RECOVERED, RECOVERED, Decoy
 from fluxforge.pipeline import Judged
@@ -111,7 +111,7 @@ def test_one_decoy_that_is_believed_decides_the_claim(asked: list[str], tmp_path
 
 
 def test_the_table_has_a_row_per_decoy(asked: list[str], tmp_path: Path) -> None:
-    table = controls_table(read_partial(run_document(controls, CONFIG, tmp_path), controls.Result))
+    table = PARTS["controls"].table(read_partial(run_document(controls, CONFIG, tmp_path), controls.Result))
     assert len(table.rows) == 3
     assert table.rows[0][:4] == ("heat", "α A/δ (T_N − T_P): nothing is wrong", "refused", "90.00%")
     assert table.rows[0][4:7] == ("—", "recovered", "missed")

@@ -19,7 +19,7 @@ from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import pad_graph
 from fluxforge.loss import defect_of, mean_defect
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, generate, unit_volume
-from fluxforge.paper._figures_training import constants_figure, four_layers_figure, residuals_figure
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import _networks, higher_order
 from fluxforge.paper.studies._decoys import build_two_stages
 from fluxforge.paper.studies._networks import read_networks
@@ -30,6 +30,9 @@ from fluxforge.stepping import stepper
 from fluxforge.train import train
 from study_documents import read_partial, run_document
 
+constants_figure = PARTS["higher-order"].draw["constants"]
+four_layers_figure = PARTS["higher-order"].draw["four-layers"]
+residuals_figure = PARTS["higher-order"].draw["residuals"]
 SMALL = {"data.meshes": 3, "data.cells": (20, 30), "data.engine": "builtin", "evaluation.engine": "builtin"}
 FEW = higher_order.Config(changes=SMALL, problems=4)
 SPEC = FEW.load_recipe("midpoint", FEW.preset, {})

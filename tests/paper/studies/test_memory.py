@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fluxforge.errors import FluxforgeError
-from fluxforge.paper._figures_convergence import memory_figure
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import memory
 from fluxforge.paper.studies._measures import make_graph
 from fluxforge.paper.studies._tasks import Task, open_measurements, run_child
@@ -19,6 +19,7 @@ from fluxforge.paper.studies.memory import Footprint, count_bytes, forget_peak, 
 from fluxforge.scheme.reference import BUILT_IN
 from study_documents import judge_document, read_partial, run_document
 
+memory_figure = PARTS["memory"].draw["memory"]
 pytestmark = pytest.mark.usefixtures("mesh_cache")
 
 CONFIG = memory.Config(cells=(40, 60, 80, 100))

@@ -11,7 +11,7 @@ import pytest
 
 from fluxforge import recipe
 from fluxforge.errors import InputError
-from fluxforge.paper._figures_training import rates_figure, rates_table
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import _networks, rates
 from fluxforge.paper.studies._networks import choose_run
 from fluxforge.paper.studies._records import Rate, Spread, read_rates
@@ -20,6 +20,7 @@ from fluxforge.pipeline import Run, run_folder
 from fluxforge.run.result import Discovery, from_document, to_document
 from study_documents import judge_document, read_partial, run_document
 
+rates_figure = PARTS["rates"].draw["rates"]
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
 TWICE = dict(rates.TWICE)
@@ -123,7 +124,7 @@ def test_seeds_are_the_presets_unless_they_are_asked_for() -> None:
     assert (rates.Config().networks, rates.Config(preset="paper").networks) == (5, 10)
     assert rates.Config(changes={"seeds": 7}).networks == 7
     # The recipes are the shipped ones at both presets.
-    own = rates._spec(rates.Config(preset="paper"), "two-hop", 3)
+    own = rates._load_spec(rates.Config(preset="paper"), "two-hop", 3)
     assert own == recipe.override(recipe.load("two-hop"), {"seed": 3})
 
 
@@ -274,7 +275,7 @@ def whole() -> Mapping[str, Any]:
 
 
 def test_the_table_has_a_row_per_recipe(whole: Mapping[str, Any]) -> None:
-    table = rates_table(read_partial(whole, rates.Result))
+    table = PARTS["rates"].table(read_partial(whole, rates.Result))
     assert [len(row) for row in table.rows] == [len(table.columns)] * 2
     assert table.rows[1] == ("two-hop", "recovered", "9", "0", "1", "9 of 10", "0.9900 [0.9900, 0.9900]", "64")
 

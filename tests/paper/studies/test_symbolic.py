@@ -10,12 +10,14 @@ import msgspec
 import pytest
 
 from fluxforge import recipe
-from fluxforge.paper._figures_training import pinn_figure, symbolic_figure
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import symbolic
 from fluxforge.pipeline import _discover
 from fluxforge.run.result import Discovery
 from study_documents import judge_document, read_partial, run_document
 
+pinn_figure = PARTS["symbolic"].draw["constant-against-step"]
+symbolic_figure = PARTS["symbolic"].draw["symbolic"]
 SPEC = recipe.load("first-order")
 FAILED = {
     "recovered": False,

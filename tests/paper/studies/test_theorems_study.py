@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from fluxforge.paper._figures_consistency import theorems_figure
+from fluxforge.paper import PARTS
 from fluxforge.paper.studies import theorems
 from study_documents import judge_document, read_partial, run_document
+
+theorems_figure = PARTS["theorems"].draw["theorems"]
 
 
 @pytest.fixture(scope="module")

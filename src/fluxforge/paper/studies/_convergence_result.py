@@ -1,6 +1,5 @@
 """The result of the convergence study, observed orders, and what the paper says of it, judged from the rows."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from fluxforge.certify._studies import Rates
 from fluxforge.paper.studies._measures import GridRow, MeshFacts
-from fluxforge.paper.studies._records import Claim, Verdict, to_verdict
+from fluxforge.paper.studies._records import Claim, Verdict, to_number, to_verdict
 
 PRINTED = ("midpoint-printed", "two-hop-printed")
 RIGHT = ("midpoint", "two-hop")
@@ -134,9 +133,7 @@ def _fit_order(pairs: Sequence[tuple[float, float | None]]) -> Order:
     """The order from pairs of step, or mesh size, and error; from the longest step to the shortest."""
     known = [(size, error) for size, error in pairs if error is not None]
     rates = Rates(tuple(size for size, _ in known), tuple(error for _, error in known))
-    if len(known) < 2:
-        return Order(len(known), None, [])
-    return Order(len(known), rates.order, [rate if math.isfinite(rate) else None for rate in rates.rates])
+    return Order(len(known), rates.order, [to_number(rate) for rate in rates.rates])
 
 
 def judge(result: Result) -> list[Claim]:

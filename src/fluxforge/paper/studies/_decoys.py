@@ -98,11 +98,11 @@ def make_untrained(spec: recipe.Recipe) -> Network:
     return build(spec.network, jax.random.key(spec.seed))
 
 
-def perturb_weights(network: Network, size: float, seed: int = 0) -> Network:
+def perturb_weights(network: Network, size: float) -> Network:
     """The same network with every weight w replaced by w (1 + size · n), n a standard normal number of its own."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     leaves, tree = jax.tree.flatten(arrays)
-    keys = jax.random.split(jax.random.key(seed), len(leaves))
+    keys = jax.random.split(jax.random.key(0), len(leaves))
     perturbed = [
         leaf * (1.0 + size * jax.random.normal(key, leaf.shape, leaf.dtype))
         for leaf, key in zip(leaves, keys, strict=True)

@@ -26,7 +26,9 @@ from fluxforge.loss._loss import mean_defect, theta_residual
 from fluxforge.mesh._boundary import Conditions, Dirichlet
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
+from fluxforge.paper.studies._records import to_number
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import Operator, generator
@@ -62,10 +64,11 @@ class MeshFacts(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class TimeErrors:
+class GridRow:
     """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
 
-    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both.
+    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both; and the residuals of
+    one step for θ = ½ and 1 over the mean rate of change.
     """
 
     fourier: float
@@ -75,12 +78,6 @@ class TimeErrors:
     driven: float | None
     blew_up: bool
     error: float | None
-
-
-@dataclass(frozen=True)
-class GridRow(TimeErrors):
-    """The errors, and the residuals of one step for θ = ½ and 1 over the mean rate of change."""
-
     residual_half: float | None
     residual_one: float | None
 
@@ -118,11 +115,19 @@ class Answers:
     driven: np.ndarray
 
 
+def make_irregular(cells: int, seed: int, engine: str = "builtin") -> Mesh:
+    """An irregular mesh of the unit square of about so many cells, which is kept in the cache of meshes.
+
+    The built-in engine makes the same mesh on every machine.
+    """
+    (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": engine}])
+    return mesh
+
+
 @lru_cache(maxsize=4)
 def make_graph(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
-    """The irregular mesh of the unit square of about that many cells, the same on every machine."""
-    (mesh,) = generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
-    return dual(mesh, Dirichlet() if boundary is None else boundary)
+    """The dual graph of an irregular mesh, the same on every machine."""
+    return dual(make_irregular(cells, seed), Dirichlet() if boundary is None else boundary)
 
 
 def make_stepper(
@@ -183,7 +188,7 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
     """
     precise = graph.cells <= PRECISE_CELLS
     limits: dict[str, Limit] = {}
-    rates = []
+    rate: float | None = None
     for scheme in schemes:
         # Implicit schemes count as unlimited: no eigenvalue is computed for them.
         limit = None if scheme.implicit else step_limit(scheme, graph, precise=precise)
@@ -191,20 +196,35 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
             dt=None if limit is None or math.isinf(limit.certain) else limit.certain,
             unlimited=scheme.implicit or (limit is not None and math.isinf(limit.certain)),
         )
-        rates += [limit.rate] if scheme.name == "euler" and limit is not None else []
-    rate = rates[0] if rates else None
+        if scheme.name == "euler" and limit is not None:
+            rate = limit.rate
     return MeshFacts(graph.cells, fourier_step(graph), rate, 2.0 / rate if rate is not None else None, limits)
 
 
 def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
-    """Residuals and errors in time of one scheme on one mesh, for every step."""
-    errors = measure_time_errors(subject, cells=cells, seed=seed, fractions=fractions, end=end)
-    residuals = measure_step_residuals(subject, cells=cells, seed=seed, fractions=fractions)
-    rows = zip(errors, residuals, strict=True)
-    return Grid([GridRow(**vars(one), residual_half=half, residual_one=whole) for one, (half, whole) in rows])
+    """Residuals and errors in time of one scheme on one mesh, for every step.
+
+    Errors are relative L2 errors after `end` Fourier steps against the exact semi-discrete solution.
+    """
+    residuals = _measure_residuals(subject, cells=cells, seed=seed, fractions=fractions)
+    graph, known = make_graph(cells, seed), solve_noise(cells, seed, end)
+    fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
+    rows = []
+    for fraction, (half, one) in zip(fractions, residuals, strict=True):
+        steps = max(round(end / fraction), 1)
+        dt = end * fourier / steps
+        free, driven = (
+            relative_error(
+                np.asarray(make_stepper(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T
+            )
+            for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
+        )
+        worst = None if free is None or driven is None else max(free, driven)
+        rows.append(GridRow(fraction, dt, steps, free, driven, worst is None, worst, half, one))
+    return Grid(rows)
 
 
-def measure_step_residuals(
+def _measure_residuals(
     subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]
 ) -> list[tuple[float | None, float | None]]:
     """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
@@ -219,7 +239,7 @@ def measure_step_residuals(
         dt = fraction * fourier
         new = jnp.asarray(make_stepper(subject, graph, dt, source=S)(T))
         half, one = _mean_residuals(posed, jnp.asarray(dt), new)
-        rows.append((_finite(float(half) / scale), _finite(float(one) / scale)))
+        rows.append((to_number(float(half) / scale), to_number(float(one) / scale)))
     return rows
 
 
@@ -229,27 +249,6 @@ def _mean_residuals(posed: Problem, dt: Float[Array, ""], new: State) -> tuple[F
     stepped = eqx.tree_at(lambda p: p.dt, posed, dt)
     half, one = (mean_defect(theta_residual(theta)(stepped, new), stepped, "l1") for theta in (0.5, 1.0))
     return half, one
-
-
-def measure_time_errors(
-    subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float
-) -> list[TimeErrors]:
-    """Relative L2 errors after `end` Fourier steps against the exact semi-discrete solution; None where it blew up."""
-    graph, known = make_graph(cells, seed), solve_noise(cells, seed, end)
-    fourier, nothing = fourier_step(graph), np.zeros(graph.cells)
-    rows = []
-    for fraction in fractions:
-        steps = max(round(end / fraction), 1)
-        dt = end * fourier / steps
-        free, driven = (
-            relative_error(
-                np.asarray(make_stepper(subject, graph, dt, source=S).rollout(T, steps)), exact, graph.V, start=T
-            )
-            for T, S, exact in ((known.T0, nothing, known.free), (nothing, known.S, known.driven))
-        )
-        worst = None if free is None or driven is None else max(free, driven)
-        rows.append(TimeErrors(fraction, dt, steps, free, driven, worst is None, worst))
-    return rows
 
 
 def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:
@@ -289,7 +288,3 @@ def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float)
     # Runs long enough that the clock and the call do not matter.
     steps = round(min(max(CLOCK_SECONDS / time_run(3), 3), CLOCK_MOST_STEPS))
     return min(time_run(steps) for _ in range(CLOCK_TRIES))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,6 +1,5 @@
 """Trained networks of other parts, and the residuals of networks and schemes on unseen meshes."""
 
-import math
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from fluxforge.distil._stencil import series
 from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
+from fluxforge.paper.studies._records import to_number
 from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._discover import discover, resume
 from fluxforge.pipeline._folder import recipe_of, run_folder
@@ -172,7 +172,7 @@ def make_constants_rows(limit: Limit) -> list[ConstantsRow]:
         ConstantsRow(
             step=step,
             constants=dict(values),
-            error={name: error if math.isfinite(error) else None for name, error in errors.items()},
+            error={name: to_number(error) for name, error in errors.items()},
             loss=loss,
         )
         for step, values, errors, loss in zip(limit.steps, limit.values, limit.errors, limit.losses, strict=True)

@@ -1,6 +1,7 @@
 """Records that studies share: options, claims with their verdicts, and rates over the seeds of trained networks."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -50,6 +51,16 @@ class Claim:
 def to_verdict(holds: bool, in_part: bool = False) -> Verdict:
     """The verdict of a claim that holds, or holds in part: "holds under a condition"."""
     return "holds" if holds else "holds under a condition" if in_part else "does not hold"
+
+
+def find_objection(reasons: Iterable[str]) -> str | None:
+    """The first of a verdict's reasons that speaks against a recovery; None if there is none."""
+    return next((text for text in reasons if not text.startswith("yes")), None)
+
+
+def to_number(value: float) -> float | None:
+    """A number for a document: None if it is not finite."""
+    return value if math.isfinite(value) else None
 
 
 def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> Document:

@@ -19,8 +19,8 @@ import jax
 import msgspec
 from msgspec import Struct
 
-from fluxforge.data._meshes import generate_meshes
 from fluxforge.errors import FluxforgeError
+from fluxforge.paper.studies._measures import make_irregular
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, Warn
 from fluxforge.stepping._solvers import Solver
@@ -101,11 +101,6 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.task}: {self.scheme}, {self.cells} cells"
 
 
-def generate_irregular(cells: int, seed: int) -> None:
-    """Generate an irregular mesh ahead of its use: it is kept in the cache of meshes."""
-    generate_meshes([{"kind": "irregular", "cells": cells, "seed": seed, "engine": "builtin"}])
-
-
 def measure_tasks(
     tasks: Sequence[Task],
     kind: type[R],
@@ -133,7 +128,7 @@ def measure_tasks(
             done += 1
     # Meshes go into the cache first, so that parallel processes do not each generate them.
     for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
-        generate_irregular(cells, seed)
+        make_irregular(cells, seed)
     for at, text in run_children([tasks[k] for k in apart], measure, workers=workers):
         task = tasks[apart[at]]
         results[apart[at]] = held.keep(task.title, task, kind, msgspec.json.decode(text, type=kind))

@@ -17,11 +17,11 @@ from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
 from fluxforge.certify.modified import modified_equation
 from fluxforge.certify.order import measure_steady_errors, measure_time_order
 from fluxforge.certify.stability import measure_stability
-from fluxforge.data._meshes import generate_meshes
 from fluxforge.mesh._generate import FAMILIES
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
+from fluxforge.paper.studies._measures import make_irregular
+from fluxforge.paper.studies._records import Claim, StudyConfig, to_number, to_verdict
 from fluxforge.paper.studies._tasks import open_measurements
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme.reference import BUILT_IN
@@ -210,16 +210,12 @@ def make_mesh(family: str, n: int, seed: int) -> Mesh:
     """One mesh of a family; the unstructured ones have as many cells as triangles of that size would be."""
     if family not in ("irregular", GMSH):
         return FAMILIES[family](n, seed)
-    engine = "gmsh" if family == GMSH else "builtin"
-    (mesh,) = generate_meshes([{"kind": "irregular", "cells": 2 * n * n, "seed": seed, "engine": engine}])
-    return mesh
+    return make_irregular(2 * n * n, seed, "gmsh" if family == GMSH else "builtin")
 
 
 def _fit_rates(h: Sequence[float], errors: list[float]) -> Steady:
-    if len(h) < 2:
-        return Steady(errors, [], None)
     rates = Rates(tuple(h), tuple(errors))
-    return Steady(errors, [rate if math.isfinite(rate) else None for rate in rates.rates], rates.order)
+    return Steady(errors, [to_number(rate) for rate in rates.rates], rates.order)
 
 
 def _measure_algebra() -> Algebra:

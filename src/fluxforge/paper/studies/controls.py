@@ -15,7 +15,7 @@ from fluxforge.data._source import source
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import Network
 from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
-from fluxforge.paper.studies._records import OUTCOMES, Claim, StudyConfig, to_verdict
+from fluxforge.paper.studies._records import OUTCOMES, Claim, StudyConfig, find_objection, to_verdict
 from fluxforge.pipeline._distillation import distil_network
 from fluxforge.pipeline._folder import run_folder
 from fluxforge.pipeline._formula import Judged as JudgedFormula
@@ -31,28 +31,29 @@ from fluxforge.train._train import train
 NAME = "controls"
 FOOLED, MISSED, OK = "FOOLED", "missed", "ok"
 # Smaller than the shipped recipes: a network has to be good enough for a recovery, not better.
-QUICK: Mapping[str, recipe.Changes] = {
-    "first-order": {
-        "network.width": 32,
-        "training.steps": 3000,
-        "training.batch": 64,
-        "training.checkpoint_every": 3000,
-        "search.restarts": 2,
-        "search.evaluations": 7_200,
+SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {
+    "quick": {
+        "first-order": {
+            "network.width": 32,
+            "training.steps": 3000,
+            "training.batch": 64,
+            "training.checkpoint_every": 3000,
+            "search.restarts": 2,
+            "search.evaluations": 7_200,
+        },
+        "midpoint": {
+            "network.standardise": False,
+            "data.meshes": 6,
+            "data.cells": (24, 40),
+            "data.engine": "builtin",
+            "evaluation.engine": "builtin",
+        },
     },
-    "midpoint": {
-        "network.standardise": False,
-        "data.meshes": 6,
-        "data.cells": (24, 40),
-        "data.engine": "builtin",
-        "evaluation.engine": "builtin",
+    "paper": {
+        "first-order": {},
+        "midpoint": {"network.standardise": False, "data.meshes": 24},
     },
 }
-PAPER: Mapping[str, recipe.Changes] = {
-    "first-order": {},
-    "midpoint": {"network.standardise": False, "data.meshes": 24},
-}
-SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {"quick": QUICK, "paper": PAPER}
 
 
 class Judged(Struct, frozen=True):
@@ -188,7 +189,7 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
         limit={} if constants is None else dict(constants.limit),
         own_law=formula is not None and is_law(formula.stages, spec),
         departure=None if formula is None else measure_departure(formula.stages, spec),
-        reason=next((text for text in judged.reasons if not text.startswith("yes")), None),
+        reason=find_objection(judged.reasons),
         seconds=seconds,
     )
 
@@ -237,11 +238,7 @@ def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | Non
     factor = sp.diff(output, symbol(name))
     if symbol(name) in sp.expand(factor).free_symbols:
         return None
-    receiver: Mapping[sp.Symbol, sp.Symbol] = {
-        symbol("T"): symbol("T_P"),
-        symbol("S"): symbol("S_P"),
-        symbol("V"): symbol("V_P"),
-    }
+    receiver = {symbol(each): symbol(f"{each}_P") for each in ("T", "S", "V")}
     sent = (factor * symbol("V") / symbol("dt")).subs(receiver) * message.expression
     return sent, output.subs(symbol(name), 0)
 

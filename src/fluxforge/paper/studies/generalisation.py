@@ -77,13 +77,12 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """
     base = recipe.override(recipe.load(NAME), config.changes)
     outcomes: dict[str, Generalisation] = {}
-    reduced: list[Reduced] = []
     for name in config.variants:
-        spec = recipe.override(base, VARIANTS[name])
-        outcomes[name], canonical = _run_variant(
-            spec, folder / name.replace(" ", "-"), prefix_progress(tell, name), warn, reduce=not reduced
-        )
-        reduced += [canonical] if canonical is not None else []
+        spec, tell_variant = recipe.override(base, VARIANTS[name]), prefix_progress(tell, name)
+        with run_folder(folder / name.replace(" ", "-"), spec, warn=warn) as held:
+            outcomes[name] = generalise(spec, held, tell_variant)
+            if name == config.variants[0]:
+                reduced = _reduce(spec, held, tell_variant)
     first = outcomes[config.variants[0]].measured
     return Result(
         experiment=NAME,
@@ -94,7 +93,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         summary={name: each.summary for name, each in outcomes.items()},
         variants={name: _describe_variant(outcomes[name]) for name in config.variants[1:]},
         extrapolation=first.extrapolation,
-        reduced=reduced[0],
+        reduced=reduced,
         parameters=first.parameters,
         seconds={name: each.seconds for name, each in outcomes.items()},
     )
@@ -104,13 +103,6 @@ def _describe_variant(outcome: Generalisation) -> Variant:
     measured = outcome.measured
     arms = measured.arms
     return Variant(arms["sparse"], arms["dense"], measured.parameters, measured.extrapolation, outcome.seconds)
-
-
-def _run_variant(
-    spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn, *, reduce: bool
-) -> tuple[Generalisation, Reduced | None]:
-    with run_folder(folder, spec, warn=warn) as held:
-        return generalise(spec, held, tell), _reduce(spec, held, tell) if reduce else None
 
 
 def _reduce(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Reduced:

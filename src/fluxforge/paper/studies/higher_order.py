@@ -127,14 +127,10 @@ def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> 
 
 def _train_variant(spec: recipe.Recipe, folder: Path, tell: Progress) -> NetworkRow:
     """Train one of the other networks and measure it; a row that the folder holds is read."""
-
-    def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
-        tell("training", step, steps)
-
     with run_folder(folder, spec, warn=lambda _: None) as held:
         done = held.read_stage("measured")
         if done is None:
-            trained = train(spec, source(spec), folder=held, tell=tell_step)
+            trained = train(spec, source(spec), folder=held, tell=lambda step, steps, _: tell("training", step, steps))
             done = to_builtins(_measure(trained.member(0), spec, skipped=trained.skipped[0]))
             held.finish("measured", done)
     return convert(done, NetworkRow)

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from fluxforge.certify.cost import measure_cost
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import fourier_step
-from fluxforge.paper.studies._measures import make_graph, make_stepper
+from fluxforge.paper.studies._measures import make_graph, make_irregular, make_stepper
 from fluxforge.paper.studies._records import Claim, StudyConfig, to_verdict
-from fluxforge.paper.studies._tasks import Measurements, Task, generate_irregular, measure_tasks, open_measurements
+from fluxforge.paper.studies._tasks import Measurements, Task, measure_tasks, open_measurements
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
@@ -138,16 +138,16 @@ class Config(StudyConfig):
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
     """A process per scheme, mesh and step; measurements that the folder holds are read."""
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
-        bare = {cells: _make_task(None, cells, fraction=0.0) for cells in config.sizes}
+        bare = {cells: _make_task(Subject(None), cells, fraction=0.0) for cells in config.sizes}
         runs = {
-            (name, cells, fraction): _make_task(name, cells, fraction=fraction)
+            (name, cells, fraction): _make_task(SUBJECTS[name], cells, fraction=fraction)
             for cells in config.sizes
             for name in config.subjects
             for fraction in config.steps(cells)
         }
         for k, cells in enumerate(config.sizes):
             tell(f"mesh of {cells} cells", k, len(config.sizes))
-            generate_irregular(cells, SEED)
+            make_irregular(cells, SEED)
         tasks = [*bare.values(), *runs.values()]
         footprints = measure_tasks(tasks, Footprint, held, measure=measure_footprint, tell=tell, workers=config.workers)
         counted = {(name, cells): _count_once(name, cells, held) for cells in config.sizes for name in config.subjects}
@@ -177,8 +177,7 @@ CHOICES = {
 }
 
 
-def _make_task(name: str | None, cells: int, *, fraction: float) -> Task:
-    subject = SUBJECTS[name] if name is not None else Subject(None)
+def _make_task(subject: Subject, cells: int, *, fraction: float) -> Task:
     return Task(
         task="memory",
         baseline="its own mark",

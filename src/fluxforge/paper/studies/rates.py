@@ -23,6 +23,7 @@ from fluxforge.paper.studies._records import (
     Spread,
     StudyConfig,
     Tally,
+    find_objection,
     to_verdict,
     weigh,
 )
@@ -32,7 +33,6 @@ from fluxforge.run.result import Discovery
 from fluxforge.train._train import train
 
 NAME = "rates"
-RECIPES = ("first-order", "first-order-direct", "first-order-pinn", "midpoint", "two-hop")
 # Seeds per recipe. The recipes are the shipped ones, in full size at both presets.
 SEEDS = {"quick": 5, "paper": 10}
 # A residual is significantly lower than Euler's if it is at most that part of it.
@@ -51,6 +51,7 @@ WANTED: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "midpoint": ("midpoint rule", HALF_STEP),
     "two-hop": ("midpoint rule", TWO_PATHS),
 }
+RECIPES = tuple(WANTED)
 # Powers of the two-hop coefficient that is the flux applied twice: ½ Δt² w_PN w_NQ/(V_P V_N), w = A/δ.
 TWICE = {"A_PN": 1.0, "delta_PN": -1.0, "A_NQ": 1.0, "delta_NQ": -1.0, "V_P": -1.0, "V_N": -1.0, "dt": 2.0}
 
@@ -111,16 +112,16 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     runs = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
     for done, (name, k) in enumerate(runs):
-        spec = _spec(config, name, k)
+        spec = _load_spec(config, name, k)
         tell(f"{name}, seed {spec.seed}", done, len(runs))
         run_of_seed = folder / f"{spec.name}-{spec.seed}"
         discovery = discover_in(spec, run_of_seed, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
         rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, run_of_seed, warn)))
-    recipes = {name: tally(_spec(config, name, 0), each) for name, each in rows.items()}
+    recipes = {name: tally(_load_spec(config, name, 0), each) for name, each in rows.items()}
     return Result(NAME, config.preset, config.networks, recipes)
 
 
-def _spec(config: Config, name: str, k: int) -> recipe.Recipe:
+def _load_spec(config: Config, name: str, k: int) -> recipe.Recipe:
     return config.load_recipe(name, "quick", {"seed": recipe.load(name).seed + k, "seeds": 1})
 
 
@@ -140,7 +141,7 @@ def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals
         rational={name: float(Fraction(each)) for name, each in (discovery.rational or {}).items()},
         far=None if discovery.laws is None else dict(discovery.laws.far.exponents),
         residual=residual,
-        reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
+        reason=find_objection(discovery.reasons),
         seconds=sum(each or 0.0 for each in discovery.seconds.values()),
     )
 
@@ -248,15 +249,13 @@ OTHER_LOSS = "with another loss than printed"
 # The loss as printed takes the Laplacian of the network's output.
 AS_PRINTED = 1.0
 
-TEXTS: Mapping[str, tuple[str, str]] = {
-    "first-order": ("the network learns the exact corresponding first-order FV scheme", "first-order scheme"),
-    "first-order-direct": ("the same, where the network predicts the new temperature itself", "first-order scheme"),
-    "first-order-pinn": (
-        "the same architecture trained using a physics-informed loss also exactly rediscovers the first-order scheme",
-        "first-order scheme",
-    ),
-    "two-hop": ("a second-order scheme with a correction term exploiting the 2-hop stencil", "midpoint rule"),
-    "midpoint": ("an explicit-midpoint scheme, similar to a second-order Runge-Kutta scheme", "midpoint rule"),
+TEXTS = {
+    "first-order": "the network learns the exact corresponding first-order FV scheme",
+    "first-order-direct": "the same, where the network predicts the new temperature itself",
+    "first-order-pinn": "the same architecture trained using a physics-informed loss also exactly rediscovers the "
+    "first-order scheme",
+    "two-hop": "a second-order scheme with a correction term exploiting the 2-hop stencil",
+    "midpoint": "an explicit-midpoint scheme, similar to a second-order Runge-Kutta scheme",
 }
 
 
@@ -266,8 +265,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _judge_recipe(name: str, seeds: Tally) -> Claim:
-    text, scheme = TEXTS[name]
-    conditions = _list_conditions(seeds)
+    (scheme, _), conditions = WANTED[name], _list_conditions(seeds)
     counts = ", ".join(f"{key} {count}" for key, count in seeds.verdicts.items())
     medians = ", ".join(
         f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in seeds.medians.items()
@@ -276,7 +274,8 @@ def _judge_recipe(name: str, seeds: Tally) -> Claim:
     evidence = f"Recipe {name}: {counts}; it is the {scheme} in {rate.text}"
     evidence += f"; medians and quartiles: {medians}." if medians else "."
     return weigh(
-        Claim(f"rates-{name}", text, to_verdict(not conditions, in_part=True), evidence, ", ".join(conditions)), rate
+        Claim(f"rates-{name}", TEXTS[name], to_verdict(not conditions, in_part=True), evidence, ", ".join(conditions)),
+        rate,
     )
 
 

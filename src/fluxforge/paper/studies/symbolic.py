@@ -30,6 +30,7 @@ from fluxforge.paper.studies._records import (
     Rate,
     StudyConfig,
     Tally,
+    find_objection,
     find_rate,
     read_rates,
     to_verdict,
@@ -141,17 +142,18 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """The recovery table, and the constant against Δt; finished runs in the folder are read."""
     problems = {name: engine.available() for name, engine in ENGINES.items()}
     engines = [name for name, problem in problems.items() if problem is None]
-    explained = _explain_all(_spec("first-order", config, seeds=config.networks), folder / "first-order", engines, tell)
+    spec = _load_spec("first-order", config, seeds=config.networks)
+    explained = _explain_all(spec, folder / "first-order", engines, tell)
     for alpha in config.diffusivities:
-        spec = _spec("first-order", config, seeds=1, diffusivity=alpha)
+        spec = _load_spec("first-order", config, seeds=1, diffusivity=alpha)
         explained += _explain_all(spec, folder / f"alpha-{alpha:g}", engines[:1], tell)
     rows = [row for row, _ in explained]
     return Result(
         experiment=NAME,
         preset=config.preset,
         engines=engines,
-        update={name: _spec(name, config).network.update for name in RECIPES},
-        data="two-cells" if isinstance(_spec("first-order", config).data, recipe.TwoCells) else "pairs",
+        update={name: _load_spec(name, config).network.update for name in RECIPES},
+        data="two-cells" if isinstance(_load_spec("first-order", config).data, recipe.TwoCells) else "pairs",
         left_out={name: problem for name, problem in problems.items() if problem},
         rows=rows,
         fronts=next((dict(each.fronts) for _, each in explained if each.fronts), {}),
@@ -161,7 +163,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     )
 
 
-def _spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
+def _load_spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
     return config.load_recipe(name, config.preset, own)
 
 
@@ -182,11 +184,9 @@ def _explain_all(
 
 
 def _train(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
-    def tell_step(step: int, steps: int, _: Mapping[str, float]) -> None:
-        tell(f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}", step, steps)
-
+    what = f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}"
     with run_folder(folder, spec, warn=lambda _: None) as held:
-        return train(spec, source(spec), folder=held, tell=tell_step)
+        return train(spec, source(spec), folder=held, tell=lambda step, steps, _: tell(what, step, steps))
 
 
 def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> Row:
@@ -205,7 +205,7 @@ def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> 
         formula_loss=None if discovery.loss is None else _number(discovery.loss.formula),
         stencil_difference=None if discovery.stencil is None else _number(discovery.stencil.difference),
         evaluation=discovery.evaluation,
-        reason=next((text for text in discovery.reasons if not text.startswith("yes")), None),
+        reason=find_objection(discovery.reasons),
         seconds=sum(each or 0.0 for each in discovery.seconds.values()),
     )
 
@@ -237,7 +237,8 @@ def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
 def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
     """The constants of least residual at every Δt, and those of a network trained on all of them."""
     shortest = config.longest / 20.0
-    spec = with_steps(_spec("first-order-pinn", config, **{"loss.residual.theta": theta}), shortest, config.longest)
+    spec = _load_spec("first-order-pinn", config, **{"loss.residual.theta": theta})
+    spec = with_steps(spec, shortest, config.longest)
     trained = _train(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
