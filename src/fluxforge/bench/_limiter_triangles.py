@@ -122,8 +122,8 @@ def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str,
     discovered = [name for name in LIMITERS if name.startswith("discovered")]
     limiters = {name: LIMITERS[name] for name in (*TEXTBOOK, *discovered)} | dict(more or {})
     named = {name: find(name, ADVECTION) for name in SLOPES}
-    spaces = {name: bounded_space(each)(2) for name, each in limiters.items()}
-    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name])(2) for name in FREE}
+    spaces = {name: bounded_space(each) for name, each in limiters.items()}
+    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name]) for name in FREE}
     return named | {name: integrate(EULER, ADVECTION, space, name=space.name) for name, space in spaces.items()}
 
 

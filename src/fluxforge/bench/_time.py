@@ -32,8 +32,7 @@ from fluxforge.bench._time_methods import (
 )
 from fluxforge.bench._time_rows import RunRow, TimeRow, conclude
 from fluxforge.errors import InputError
-from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau, rkl2_tableau
 from fluxforge.stepping._exponential import (
     ImplicitStep,
     chebyshev_exponential,

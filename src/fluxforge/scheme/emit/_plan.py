@@ -52,7 +52,7 @@ class Arguments:
             name
             for p in equation.parameters
             if not p.in_cells and p.name not in numbers
-            for name in (*p.edge_names(), *(own for own in _tangential_symbols(p) if present & _leg_names(own)))
+            for name in (*p.edge_names(), *(own for own in _parts_of_vectors(p) if present & _leg_names(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
@@ -69,24 +69,19 @@ class Arguments:
         return f"\n{'; '.join(parts)}." if parts else ""
 
 
-def messages_by_hop(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
+def messages_by_hop(stage: Stage) -> dict[Hop, dict[str, Message]]:
     """The messages that the stage's outputs use, hop by hop."""
     used = {s for output in stage.outputs.values() for s in output.expression.free_symbols}
     needed = {name: message for name, message in stage.messages.items() if symbol(name) in used}
     hops = (hop for hop in Hop if any(message.hop is hop for message in needed.values()))
-    return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
-
-
-def message_reductions(stage: Stage) -> dict[str, Reduction]:
-    """The reduction of each message over its hop."""
-    return {name: message.reduction for name, message in stage.messages.items()}
+    return {hop: {name: message for name, message in needed.items() if message.hop is hop} for hop in hops}
 
 
 def all_expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
     """All expressions that a step evaluates."""
     for stage in stages:
         for messages in messages_by_hop(stage).values():
-            yield from messages.values()
+            yield from (message.expression for message in messages.values())
         yield from (output.expression for output in stage.outputs.values())
 
 
@@ -95,7 +90,7 @@ def symbol_names(expressions: Iterable[sp.Expr]) -> set[str]:
     return {s.name for expression in expressions for s in expression.free_symbols}
 
 
-def _tangential_symbols(p: Parameter) -> tuple[str, ...]:
+def _parts_of_vectors(p: Parameter) -> tuple[str, ...]:
     """The symbols of the tangential parts and components of a vector or tensor on a face."""
     return (*p.tangential_names, *p.conormal_names)
 
@@ -105,11 +100,14 @@ def _leg_names(name: str) -> set[str]:
     return {name, f"{name}_PN", f"{name}_NQ"}
 
 
+PATH_VECTOR = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
+
+
 def unread_geometry(scheme: Scheme) -> list[str]:
     """The geometry of a face that a step does not need."""
     present = symbol_names(all_expressions(scheme.stages))
     read = {name for name in EDGE_GEOMETRY if present & _leg_names(name)}
-    if present & {"d_PQ_x", "d_PQ_y", "d_PQ_z", "delta_PQ"}:
+    if present & {*PATH_VECTOR, "delta_PQ"}:
         read |= {"d_x", "d_y"}
     if scheme.implicit:
         read.add("chi")
@@ -123,8 +121,7 @@ def check_solvable(scheme: Scheme) -> None:
     """Raise SchemeError, with the reason, unless an implicit scheme's system is linear, symmetric and definite."""
     if not scheme.implicit:
         return
-    reason = _find_obstacle(scheme)
-    if reason:
+    if (reason := _find_obstacle(scheme)) is not None:
         raise SchemeError(f"scheme {scheme.name!r} is implicit and {reason}; only its LaTeX can be exported")
 
 
@@ -292,7 +289,7 @@ def _stage(stage: Stage) -> Iterator[str]:
         yield f"{name:<{wide}} = {write_infix(output.expression, PLAIN)}{note}"
 
 
-def wrap_lines(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
+def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
     while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
