@@ -114,16 +114,16 @@ def test_a_step_is_that_of_a_plain_loop_over_faces(name: str) -> None:
     assert np.abs(wanted - take(find("upwind"), graph, u, dt)).max() > 0.02
 
 
-def wrong_sign(state: object, dimension: int, end: str) -> sp.Expr:
-    return -RIGHT(state, dimension, end)
+def wrong_sign(state: object, end: str, *others: object) -> sp.Expr:
+    return -RIGHT(state, end, *others)
 
 
-def half(state: object, dimension: int, end: str) -> sp.Expr:
-    return RIGHT(state, dimension, end) / 2
+def half(state: object, end: str, *others: object) -> sp.Expr:
+    return RIGHT(state, end, *others) / 2
 
 
-def other_cell(state: object, dimension: int, end: str) -> sp.Expr:
-    return RIGHT(state, dimension, end[:-1] + ("N" if end[-1] == "P" else "P"))
+def other_cell(state: object, end: str, *others: object) -> sp.Expr:
+    return RIGHT(state, "N" if end == "P" else "P", *others)
 
 
 RIGHT = module._extrapolate_difference

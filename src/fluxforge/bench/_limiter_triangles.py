@@ -178,8 +178,8 @@ def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> 
     parameters = {"velocity": case.flow}
     steps = math.ceil(case.end / (FRACTION * reference_step(ADVECTION, graph, parameters)))
     fields = resolve(ADVECTION, graph, parameters)
-    read = {each.name for stage in scheme.stages for m in stage.messages.values() for each in m.expression.free_symbols}
-    padded = pad_graph(close_walls(graph, ADVECTION, fields), (Hop.EDGE,), parameters=fields, symbols=read)
+    closed, read = close_walls(graph, ADVECTION, fields), scheme.symbols_in_messages()
+    padded = pad_graph(closed, (Hop.EDGE,), parameters=fields, symbols=read)
     padded = padded if to is None else pad_to_size(padded, to)
     start = np.zeros(len(padded.V))
     start[: graph.cells] = exact

@@ -121,17 +121,13 @@ def damped_space(name: str, summary: str, damping: Damping) -> Space:
     )
 
 
-def _damping(wall: str, square: str, triangle: str, mix: str) -> Damping:
-    return Damping(*(Fraction(value) for value in (wall, square, triangle, mix)))
-
-
 # Chosen by `fluxforge discover skew`, recipe `skew` with more data and candidates, seed 0: results/skew-paper.json has
 # the command, its document and the certificate.
 SKEWED: Mapping[str, Damping] = {
-    "skew-error": _damping("1.08", "1.07", "0.98", "0.67"),
-    "skew-step": _damping("1.03", "1.01", "0.98", "0.67"),
+    "skew-error": Damping(*map(Fraction, ("1.08", "1.07", "0.98", "0.67"))),
+    "skew-step": Damping(*map(Fraction, ("1.03", "1.01", "0.98", "0.67"))),
     # Between triangles it is the corrected flux: more coercivity there costs error.
-    "skew-coercivity": _damping("1", "1.07", "1", "1"),
+    "skew-coercivity": Damping(*map(Fraction, ("1", "1.07", "1", "1"))),
 }
 """The discovered fluxes by name, each with its constants."""
 

@@ -131,10 +131,12 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
 
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space) -> tuple[Stage, ...]:
     """The stages alone; their messages may contain further symbols, which the caller evaluates."""
-    work, times = _Integration(tableau, equation, space), stage_times(tableau)
+    integration, times = _Integration(tableau, equation, space), stage_times(tableau)
     if space.centred and tableau.name == EULER.name:
         times = (_MIDDLE,)
-    return tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
+    return tuple(
+        replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in integration.make_stages(i)
+    )
 
 
 def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
@@ -158,7 +160,7 @@ class _Integration:
         self.increments = {i: self._unused_name(f"D{i}") for i in added}
         self.start = State()
 
-    def stages(self, i: int) -> tuple[Stage, ...]:
+    def make_stages(self, i: int) -> tuple[Stage, ...]:
         """The rounds that evaluate k_i and with it D_{i+1}."""
         total = self._total(i)
         tag = "" if len(self.rows) == 1 else str(i + 1)

@@ -188,7 +188,8 @@ Keep = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
 weights of P and of N as upwind cells, 1 and 0 or 0 and 1."""
 
 
-def _keep_all(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
+def keep_all(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
+    """The whole step."""
     return step
 
 
@@ -199,7 +200,7 @@ class LimitedFace:
     """
 
     def __init__(
-        self, equation: Equation, state: State, limiter: Limiter, rear: sp.Expr, front: sp.Expr, keep: Keep = _keep_all
+        self, equation: Equation, state: State, limiter: Limiter, rear: sp.Expr, front: sp.Expr, keep: Keep = keep_all
     ) -> None:
         self.equation, self.phi, self.keep = equation, limiter.phi, keep
         self.P, self.N, self.jump = state.at("_P"), state.at("_N"), state.jump

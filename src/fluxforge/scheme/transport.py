@@ -52,7 +52,7 @@ from fluxforge.scheme.fluxes import (
     minimum,
     refuse_without_transport,
 )
-from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, limited_space
+from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, keep_all, limited_space
 
 # K³ of Venkatakrishnan's limiter, K = 1/2, as a decimal: it has whatever unit ε² needs.
 _K_CUBED = sp.Float(0.125)
@@ -154,8 +154,7 @@ def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Spa
 def _prepare_limited(limiter: Limiter, cut: bool, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     check_stages(limiter, tag)
     rear, front = (_extrapolate_difference(state, end, tag, axes) for end in "PN")
-    keep = {"keep": _cut_to_bounds(tag)} if cut else {}
-    face = LimitedFace(equation, state, limiter, rear, front, **keep)
+    face = LimitedFace(equation, state, limiter, rear, front, _cut_to_bounds(tag) if cut else keep_all)
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
     around = slope_round(state, tag, axes, Ghost.ZERO)
     if cut:

@@ -19,13 +19,12 @@ from fluxforge.scheme._scheme import (
 )
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
 from fluxforge.scheme.emit._dialects import c_dialect, write_infix
+from fluxforge.scheme.emit._implicit import check_solvable, diagonal_stages
 from fluxforge.scheme.emit._plan import (
     PATH_VECTOR,
     Arguments,
     all_expressions,
     c_comment,
-    check_solvable,
-    diagonal_stages,
     find_called_helpers,
     messages_by_hop,
     symbol_names,
@@ -85,7 +84,7 @@ class _Loops:
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
         self._rules |= dict.fromkeys(Arguments.of(scheme).cells, Ghost.OWNER)
 
-    def of(self, stage: Stage) -> list[str]:
+    def write_stage(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
         lines: list[str] = []
         own: dict[str, str] = {}
@@ -281,7 +280,7 @@ def _write_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, o
     loops = _Loops(scheme, prefix, names)
     for number, stage in enumerate(stages, start=1):
         body += [f"/* Stage {number} */"] if len(stages) > 1 else []
-        body += loops.of(stage)
+        body += loops.write_stage(stage)
     body += ["free(work);"] if outputs else []
     lines = [f"    {line}" for text in (*body, "return 0;") for line in text.split("\n")]
     typed = _list_arguments(scheme, names)["typed"]

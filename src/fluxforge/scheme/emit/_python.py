@@ -8,12 +8,11 @@ import sympy as sp
 
 from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Message, Reduction, Scheme, Stage
 from fluxforge.scheme.emit._dialects import PLAIN, array_dialect, write_infix
+from fluxforge.scheme.emit._implicit import check_solvable, diagonal_stages
 from fluxforge.scheme.emit._plan import (
     PATH_VECTOR,
     Arguments,
     all_expressions,
-    check_solvable,
-    diagonal_stages,
     find_called_helpers,
     messages_by_hop,
     symbol_names,
@@ -50,13 +49,15 @@ def _write_module(scheme: Scheme, flavour: Flavour) -> str:
     if scheme.implicit:
         explicit, diagonal = _Function(scheme, flavour), _Function(scheme, flavour)
         functions = [
-            explicit.of(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)"),
-            diagonal.of(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
+            explicit.write(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)"),
+            diagonal.write(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
             Template(flavour.solver).substitute(theta=write_infix(scheme.theta, PLAIN), arguments=arguments),
         ]
     else:
         doc = "T one time step later."
-        functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
+        functions = [
+            _Function(scheme, flavour).write(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)
+        ]
     words = {"np": flavour.np, "Array": flavour.array}
     called = find_called_helpers("\n".join(functions), HELPERS, NEEDS)
     helpers = [Template(HELPERS[name]).substitute(words) for name in called]
@@ -92,7 +93,7 @@ class _Function:
         self._lines: list[str] = []
         self._held: dict[str, str] = {}
 
-    def of(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
+    def write(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
         """The function's text."""
         self._lines.extend(entry)
         present = symbol_names(all_expressions(stages))
@@ -103,22 +104,22 @@ class _Function:
         for number, stage in enumerate(stages, start=1):
             if len(stages) > 1:
                 self._lines.append(f"# Stage {number}")
-            self._stage(stage)
+            self._write_stage(stage)
         body = "\n".join(f"    {line}" for text in self._lines for line in text.split("\n"))
         return f'{self._flavour.decorator}def {signature}:\n    """{doc}"""\n{body}\n'
 
-    def _stage(self, stage: Stage) -> None:
+    def _write_stage(self, stage: Stage) -> None:
         for messages in messages_by_hop(stage).values():
             for name, message in messages.items():
-                self._reduce(name, message)
+                self._write_reduction(name, message)
         for name, output in stage.outputs.items():
-            text = self._output(output.expression)
+            text = self._write_output(output.expression)
             start = "return " if name == NEXT else f"{_spell_name(name)} = "
             if len(start) + len(text) > _WIDTH:
                 text = f"(\n{wrap_lines(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
 
-    def _reduce(self, name: str, message: Message) -> None:
+    def _write_reduction(self, name: str, message: Message) -> None:
         """Write the sum, or the least or largest, of a message over its hop, and what the message reads."""
         hop, reduce = message.hop, _REDUCE[message.reduction]
         if hop in _TABLES:
@@ -133,7 +134,7 @@ class _Function:
             line = f"{_spell_name(name)} = {reduce}(\n{wrapped},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 
-    def _output(self, expression: sp.Expr) -> str:
+    def _write_output(self, expression: sp.Expr) -> str:
         text = write_infix(expression, self._dialect, _spell_name)
         varies = symbol_names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
