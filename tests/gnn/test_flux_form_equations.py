@@ -16,7 +16,7 @@ from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.graph import pad_graph, put
 from fluxforge.mesh import Curl, DualGraph, Inflow, Neumann, Robin, close_walls, dual, jittered, reference_step, resolve
 from fluxforge.pde import BUILT_IN, Equation, Parameter, dimensionless_groups, integer_null_space, unit
-from fluxforge.scheme import TABLEAUX, corrected_space, face_invariants, find, nested_tableau, weighted_scheme
+from fluxforge.scheme import SPACES, TABLEAUX, face_invariants, find, nested_tableau, weighted_scheme
 from fluxforge.stepping import NetworkStepper, face_numbers, freeze_flux, freeze_network, stepper
 from strategies import moved
 
@@ -158,7 +158,7 @@ def test_coefficients_weigh_the_corrected_flux_too() -> None:
     T, S = np.random.default_rng(7).normal(size=(2, graph.cells))
     dt = 0.4 * reference_step(BUILT_IN["heat"], graph)
     ones, damped = (
-        weighted_scheme("weighted", nested_tableau(2), BUILT_IN["heat"], lambda _, c=c: c, base=corrected_space(2))
+        weighted_scheme("weighted", nested_tableau(2), BUILT_IN["heat"], lambda _, c=c: c, base=SPACES["corrected"])
         for c in (sp.S.One, sp.Rational(3, 4))
     )
     wanted = np.asarray(stepper("corrected-midpoint", graph, dt, source=S)(T))

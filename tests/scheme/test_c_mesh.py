@@ -12,8 +12,7 @@ from _emit_meshes import fields, mixed, table, triangles
 from _emit_run import STRICT, relative
 
 from fluxforge.mesh import DualGraph, dual, squares
-from fluxforge.scheme.emit import emit_c, emit_c_mesh
-from fluxforge.scheme.emit._mesh_arrays import c_tables
+from fluxforge.scheme.emit import emit, emit_c_mesh, mesh_arrays
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import stepper
 
@@ -40,7 +39,7 @@ int main(void)
 def _run(name: str, graph: DualGraph, folder: Path, dt: float) -> np.ndarray:
     """What the program prints: a row per cell."""
     T, S = fields(graph)
-    (folder / "step.c").write_text(emit_c(BUILT_IN[name]))
+    (folder / "step.c").write_text(emit(BUILT_IN[name], "c"))
     # Twice the one and another beside it: a program may have several meshes.
     (folder / "step_mesh.h").write_text(emit_c_mesh(graph, "step-mesh"))
     (folder / "other_mesh.h").write_text(emit_c_mesh(dual(squares(2)), "other_mesh"))
@@ -72,7 +71,7 @@ def test_a_program_of_two_emitted_files_takes_our_step(
 @pytest.mark.parametrize("make", [triangles, mixed])
 def test_the_tables_are_those_of_the_emitted_interface(make: Callable[[], DualGraph]) -> None:
     graph = make()
-    tables, wanted, used = c_tables(graph), table(graph), graph.slot_mask
+    tables, wanted, used = mesh_arrays(graph), table(graph), graph.slot_mask
     assert list(tables) == list(wanted)
     for name, value in wanted.items():
         # What unused slots hold is nobody's business.

@@ -12,8 +12,7 @@ from fluxforge.certify.conservation import exchange_of_messages
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, resolve
 from fluxforge.pde import CONDUCTION, from_document
 from fluxforge.scheme import find, symbol
-from fluxforge.scheme.emit import emit
-from fluxforge.scheme.emit._mesh_arrays import c_tables
+from fluxforge.scheme.emit import emit, mesh_arrays
 from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.stepping import general_stepper, generator, stepper
 from strategies import mixed, warped_quads
@@ -50,11 +49,11 @@ def test_emitted_code_and_both_steppers_take_one_step(name: str, equation: str, 
     fields = resolve(scheme.equation, GRAPH, values)
     known = {**fields.constants, **fields.cells, **fields.slots, **fields.tangential, "dt": dt}
     arguments = [known[each] for each in Arguments.of(scheme).names if each != "dt"]
-    status, after = CLibrary([scheme], tmp_path).step(scheme.name, T, S, c_tables(GRAPH), dt, arguments)
+    status, after = CLibrary([scheme], tmp_path).step(scheme.name, T, S, mesh_arrays(GRAPH), dt, arguments)
     assert status == 0
     assert relative(after, wanted) < ROUNDED
     space = python(emit(scheme, "numpy"))
-    assert relative(space["step"](T, S, arrays(space, c_tables(GRAPH)), dt, *arguments), wanted) < ROUNDED
+    assert relative(space["step"](T, S, arrays(space, mesh_arrays(GRAPH)), dt, *arguments), wanted) < ROUNDED
     assert ("% K_{PN,n,x} = (K n)_x." in emit(scheme, "latex")) == (equation == "anisotropic")
 
 

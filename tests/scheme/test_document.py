@@ -18,6 +18,7 @@ from fluxforge.scheme import (
     Output,
     Scheme,
     Stage,
+    find,
     from_document,
     integrate,
     load,
@@ -25,7 +26,7 @@ from fluxforge.scheme import (
     symbol,
     to_document,
 )
-from fluxforge.scheme.reference import BUILT_IN, rkl2
+from fluxforge.scheme.reference import BUILT_IN
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "mine.json"
 
 
-@pytest.mark.parametrize("scheme", [*BUILT_IN.values(), rkl2(2), rkl2(5)], ids=str)
+@pytest.mark.parametrize("scheme", [*BUILT_IN.values(), find("rkl2-2"), find("rkl2-5")], ids=str)
 def test_a_scheme_comes_back_equal(scheme: Scheme, path: Path) -> None:
     save(scheme, path)
     again = load(path)

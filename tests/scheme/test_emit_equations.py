@@ -11,8 +11,7 @@ from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
 from fluxforge.pde import from_document
 from fluxforge.scheme import find
-from fluxforge.scheme.emit import emit
-from fluxforge.scheme.emit._mesh_arrays import c_tables
+from fluxforge.scheme.emit import emit, mesh_arrays
 from fluxforge.stepping import stepper
 
 PER_CELL = {"where": "cell"}
@@ -64,13 +63,13 @@ def parameter_arguments(equation) -> list:
 def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation, tmp_path: Path) -> None:
     scheme = find(name, equation)
     wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters=VALUES[equation.name], source=S)(T))
-    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(GRAPH), DT, parameter_arguments(equation))
+    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, mesh_arrays(GRAPH), DT, parameter_arguments(equation))
     assert status == 0
     assert relative(by_c, wanted) < ROUNDED
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
         step = jax.jit(space["step"]) if target == "jax" else space["step"]
-        after = step(T, S, arrays(space, c_tables(GRAPH)), DT, *parameter_arguments(equation))
+        after = step(T, S, arrays(space, mesh_arrays(GRAPH)), DT, *parameter_arguments(equation))
         assert relative(after, wanted) < ROUNDED
 
 
@@ -79,7 +78,7 @@ def test_an_implicit_scheme_of_conduction_is_solved(tmp_path: Path) -> None:
     scheme = find("crank-nicolson", layers)
     wanted = np.asarray(stepper(scheme, GRAPH, DT, parameters={"k": "1 + x"}, source=S)(T))
     k = 1 + GRAPH.x[:, 0]
-    status, after = CLibrary([scheme], tmp_path).step("crank-nicolson", T, S, c_tables(GRAPH), DT, [k])
+    status, after = CLibrary([scheme], tmp_path).step("crank-nicolson", T, S, mesh_arrays(GRAPH), DT, [k])
     assert status == 0
     # Conjugate gradients stop at a residual of 1e-13 of the right-hand side.
     assert relative(after, wanted) < 1e-11

@@ -12,8 +12,7 @@ from fluxforge.errors import MeshError
 from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, resolve
 from fluxforge.pde import BUILT_IN
 from fluxforge.scheme import Hop, Reduction, SchemeBuilder, find, from_document, to_document
-from fluxforge.scheme.emit import emit, example_arrays
-from fluxforge.scheme.emit._mesh_arrays import c_tables
+from fluxforge.scheme.emit import emit, example_arrays, mesh_arrays
 from fluxforge.stepping import general_stepper
 from strategies import warped_quads
 from tetrahedra import six_tetrahedra
@@ -47,13 +46,13 @@ def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation: str, me
     wanted = np.asarray(general_stepper(scheme, graph, dt=DT, parameters=values, source=S, dtype="float64")(T))
     fields = resolve(scheme.equation, graph, values)
     arguments = [*fields.constants.values(), *fields.cells.values(), *fields.slots.values()]
-    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, c_tables(graph), DT, arguments)
+    status, by_c = CLibrary([scheme], tmp_path).step(name, T, S, mesh_arrays(graph), DT, arguments)
     assert status == 0
     assert relative(by_c, wanted) < ROUNDED
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
         step = jax.jit(space["step"]) if target == "jax" else space["step"]
-        after = step(T, S, arrays(space, c_tables(graph)), DT, *arguments)
+        after = step(T, S, arrays(space, mesh_arrays(graph)), DT, *arguments)
         assert relative(after, wanted) < ROUNDED
     assert from_document(to_document(scheme)) == scheme
 
@@ -62,7 +61,7 @@ def test_lines_that_a_mesh_does_not_have_are_refused_by_the_code_and_by_the_arra
     scheme = find("mc", "advection")
     fields = resolve(scheme.equation, TRIANGLES, {"velocity": (1.0, 0.0)})
     T = np.ones(TRIANGLES.cells)
-    status, _ = CLibrary([scheme], tmp_path).step("mc", T, 0 * T, c_tables(TRIANGLES), DT, [*fields.slots.values()])
+    status, _ = CLibrary([scheme], tmp_path).step("mc", T, 0 * T, mesh_arrays(TRIANGLES), DT, [*fields.slots.values()])
     assert status == 1
     with pytest.raises(MeshError, match="opposite"):
         example_arrays(scheme, TRIANGLES)

@@ -16,8 +16,7 @@ from fluxforge.errors import SchemeError
 from fluxforge.mesh import Dirichlet, DualGraph, Neumann, dual, jittered, reference_step, resolve
 from fluxforge.pde import Equation, dimensions, from_document, unit
 from fluxforge.scheme import Hop, Scheme, SchemeBuilder, find, load, message_symbols, save, symbol_units
-from fluxforge.scheme.emit import emit, emit_c_mesh
-from fluxforge.scheme.emit._mesh_arrays import c_tables
+from fluxforge.scheme.emit import emit, emit_c_mesh, mesh_arrays
 from fluxforge.scheme.emit._plan import Arguments
 from fluxforge.stepping import general_stepper, stepper
 from moved_graphs import orthogonal, renumbered, shifted, the_other_way_round, turned
@@ -111,7 +110,7 @@ def test_the_general_stepper_and_every_emitted_step_are_those_of_matrices(
     for target in ("numpy", "jax"):
         space = python(emit(scheme, target))
         take = jax.jit(space["step"]) if target == "jax" else space["step"]
-        after = take(T, S, arrays(space, c_tables(graph)), dt, *on_slots)
+        after = take(T, S, arrays(space, mesh_arrays(graph)), dt, *on_slots)
         assert relative(after, wanted) < ROUNDED, target
     if shutil.which("cc") is not None:
         assert relative(_compiled(scheme, graph, on_slots, dt, tmp_path), wanted) < ROUNDED

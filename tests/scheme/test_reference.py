@@ -7,8 +7,8 @@ import sympy as sp
 
 from fluxforge.errors import InputError
 from fluxforge.expression import parse, to_text
-from fluxforge.scheme import FAMILIES, Ghost, Hop, Scheme, message_symbols, output_symbols
-from fluxforge.scheme.reference import BUILT_IN, rkl2
+from fluxforge.scheme import FAMILIES, Ghost, Hop, Scheme, find, message_symbols, output_symbols, rkl2_tableau
+from fluxforge.scheme.reference import BUILT_IN
 
 NAMES = [
     "euler",
@@ -134,7 +134,7 @@ def test_the_claimed_intervals(name: str, limit: float) -> None:
 
 @pytest.mark.parametrize("s", [2, 3, 8])
 def test_runge_kutta_legendre_has_as_many_stages_as_it_is_asked_for(s: int) -> None:
-    scheme = rkl2(s)
+    scheme = find(f"rkl2-{s}")
     assert len(scheme.stages) == s
     assert scheme.name == f"rkl2-{s}"
 
@@ -142,4 +142,4 @@ def test_runge_kutta_legendre_has_as_many_stages_as_it_is_asked_for(s: int) -> N
 @pytest.mark.parametrize("s", [1, 0, -3])
 def test_runge_kutta_legendre_needs_two_stages(s: int) -> None:
     with pytest.raises(InputError):
-        rkl2(s)
+        rkl2_tableau(s)

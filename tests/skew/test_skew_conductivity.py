@@ -27,7 +27,7 @@ TENSOR, JUMP = CONDUCTIVITIES["tensor"], CONDUCTIVITIES["jump"]
 def test_the_balances_are_those_of_the_scheme(name, conductivity, parameters, family):
     graph = dual(conductivity.mesh(family, 6, 1))
     space = damped_space("tried", "tried", Damping(*(Fraction(str(value)) for value in LAW)))
-    scheme = integrate(EULER, BUILT_IN[name], space(2), name="tried")
+    scheme = integrate(EULER, BUILT_IN[name], space, name="tried")
     ours = balances_of(LAW)(FluxOperator(graph, conductivity))[:, : graph.cells].toarray() / graph.V[:, None]
     theirs = generator(scheme, graph, parameters=parameters).M.toarray()
     # Both add up some twenty products per entry; conductivities of 1 and 100 cost two digits.

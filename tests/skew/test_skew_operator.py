@@ -142,7 +142,7 @@ def test_a_wall_with_a_flux_gets_it():
 def test_linear_fields_are_steady_for_other_conductivities(name):
     space = damped_space("tried", "tried", Damping(*(Fraction(str(value)) for value in LAW)))
     equation = BUILT_IN[name]
-    scheme = integrate(EULER, equation, space(2), name="tried")
+    scheme = integrate(EULER, equation, space, name="tried")
     mesh = make_mesh("jittered", 6, 1)
     parameters = {"k": 2.0} if name == "conduction" else {"K": [[2.0, 0.5], [0.5, 1.0]]}
     solution = steady(scheme, mesh, parameters=parameters, boundary=Dirichlet("1 + 2*x - y"))

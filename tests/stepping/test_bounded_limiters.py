@@ -114,16 +114,16 @@ def test_a_step_is_that_of_a_plain_loop_over_faces(name: str) -> None:
     assert np.abs(wanted - take(find("upwind"), graph, u, dt)).max() > 0.02
 
 
-def wrong_sign(state: object, dimension: int, end: str) -> sp.Expr:
-    return -RIGHT(state, dimension, end)
+def wrong_sign(state: object, end: str, *others: object) -> sp.Expr:
+    return -RIGHT(state, end, *others)
 
 
-def half(state: object, dimension: int, end: str) -> sp.Expr:
-    return RIGHT(state, dimension, end) / 2
+def half(state: object, end: str, *others: object) -> sp.Expr:
+    return RIGHT(state, end, *others) / 2
 
 
-def other_cell(state: object, dimension: int, end: str) -> sp.Expr:
-    return RIGHT(state, dimension, end[:-1] + ("N" if end[-1] == "P" else "P"))
+def other_cell(state: object, end: str, *others: object) -> sp.Expr:
+    return RIGHT(state, "N" if end == "P" else "P", *others)
 
 
 RIGHT = module._extrapolate_difference
@@ -158,7 +158,7 @@ def test_on_squares_the_value_behind_a_cell_is_that_of_the_cell_there(name: str)
     walls = {"left": Periodic("right"), "right": Periodic("left"), "bottom": Periodic("top"), "top": Periodic("bottom")}
     graph = dual(squares(6), walls)
     u = np.random.default_rng(2).random(graph.cells)
-    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name])(2))
+    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name]))
     oblique = {"velocity": (0.8, -0.5)}
     wanted = take(find(name), graph, u, 0.05, parameters=oblique)
     assert np.abs(take(free, graph, u, 0.05, parameters=oblique) - wanted).max() < 1e-12
@@ -203,7 +203,7 @@ def test_no_tetrahedron_leaves_the_range_of_its_neighbours() -> None:
 def test_without_the_cut_the_bounds_are_left(name: str) -> None:
     """What holds on lines of cells does not hold on triangles by itself, and the measurement can fail."""
     graph, u = triangles()
-    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name])(2))
+    free = integrate(EULER, ADVECTION, unbounded_space(LIMITERS[name]))
     assert excess_over_bounds(graph, u, take(free, graph, u, 0.9 * courant_step(graph, VORTEX))) > 0.05
 
 
@@ -357,7 +357,7 @@ def test_what_is_left_of_forward_eulers_antidiffusion_on_equilateral_triangles(
     k = 2 * np.pi * (wave[0] * np.array([1.0, -1 / np.sqrt(3)]) + wave[1] * np.array([0.0, 2 / np.sqrt(3)]))
     along = {"velocity": tuple(k / np.linalg.norm(k))}
     dt = 0.5 * courant_step(graph, along)
-    step = integrate(EULER, ADVECTION, unbounded_space(limiter_of("one", 1 + 0 * R))(2))
+    step = integrate(EULER, ADVECTION, unbounded_space(limiter_of("one", 1 + 0 * R)))
     phase = np.exp(1j * graph.x @ k)
     # Cells that point up and down alternate in number; each kind has its own amplitude.
     kinds = [np.arange(graph.cells) % 2 == which for which in range(2)]

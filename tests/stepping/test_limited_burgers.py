@@ -41,7 +41,7 @@ def test_a_transonic_fan_has_no_jump(name: str) -> None:
     assert row.measured < 4 * row.exact
 
 
-def roe(equation: object, state: object, tag: str) -> Prepared:
+def roe(equation: object, state: object, tag: str, axes: tuple[str, ...]) -> Prepared:
     """The flux of Murman and Roe, which keeps a jump from −1 to 1: it violates the entropy condition."""
     P, N, a = symbol("T_P"), symbol("T_N"), symbol("direction_n")
     return Prepared((), Message(-symbol("A") * a * ((P**2 + N**2) / 4 - sp.sign(a) * sp.Abs(P + N) * (N - P) / 4)))

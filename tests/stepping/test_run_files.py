@@ -11,16 +11,7 @@ from PIL import Image
 
 from fluxforge.errors import InputError
 from fluxforge.mesh import Mesh, jittered, write
-from fluxforge.stepping import (
-    Simulation,
-    animation,
-    compare,
-    read_field,
-    simulate,
-    write_comparison,
-    write_run,
-    write_series,
-)
+from fluxforge.stepping import Simulation, animation, compare, read_field, simulate, write_comparison, write_run
 from strategies import mixed
 
 MESHES = {"triangles": jittered(3), "mixed": mixed(3)}
@@ -32,10 +23,11 @@ def run(request: pytest.FixtureRequest) -> Simulation:
 
 
 def test_a_series_is_one_file_a_field_and_an_index_of_times(run: Simulation, tmp_path: Path) -> None:
-    written = write_series(run, tmp_path)
+    written = write_run(run, tmp_path)
     names = [f"T_{k:02d}.vtu" for k in range(13)]
-    assert [path.name for path in written] == [*names, "series.pvd"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "series.pvd"])
+    others = ["final.png", "problem.json", "problem.npz", "summary.json"]
+    assert [path.name for path in written] == [*names, "series.pvd", *others]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "series.pvd", *others])
     sets = ET.parse(tmp_path / "series.pvd").getroot().findall("Collection/DataSet")
     assert [item.get("file") for item in sets] == names
     assert [float(item.get("timestep") or "nan") for item in sets] == run.times.tolist()
@@ -43,7 +35,7 @@ def test_a_series_is_one_file_a_field_and_an_index_of_times(run: Simulation, tmp
 
 def test_a_run_continues_from_any_field_it_saved(run: Simulation, tmp_path: Path) -> None:
     """Also where triangles and quadrilaterals alternate, which a .vtu file does not keep apart by itself."""
-    write_series(run, tmp_path)
+    write_run(run, tmp_path)
     for k in (0, 7, 12):
         assert np.array_equal(read_field(f"{tmp_path}/T_{k:02d}.vtu:T", run.graph.cells), run.fields[k])
     assert np.array_equal(read_field(f"{tmp_path}/T_12.vtu", run.graph.cells), run.fields[12])
@@ -72,8 +64,8 @@ def test_one_field_makes_a_run_and_an_animation_too(tmp_path: Path) -> None:
     run = simulate("euler", MESHES["mixed"], steps=1)
     still = replace(run, times=run.times[:1], fields=run.fields[:1])
     animation(still, tmp_path / "T.gif")
-    names = [path.name for path in write_series(still, tmp_path)]
-    assert names == ["T_0.vtu", "series.pvd"]
+    names = [path.name for path in write_run(still, tmp_path / "run")]
+    assert names[:2] == ["T_0.vtu", "series.pvd"]
 
 
 def test_a_comparison_is_a_folder_a_scheme_and_a_table(tmp_path: Path) -> None:
@@ -139,7 +131,7 @@ def test_a_field_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.vtu"):
         read_field(str(tmp_path / "none.vtu"), 4)
     simulation = simulate("euler", MESHES["triangles"], steps=1)
-    write_series(simulation, tmp_path)
+    write_run(simulation, tmp_path)
     with pytest.raises(InputError, match="has no cell data 'S'; it has: T"):
         read_field(f"{tmp_path}/T_0.vtu:S", simulation.graph.cells)
     with pytest.raises(InputError, match="and the mesh has 5 cells"):
@@ -149,15 +141,15 @@ def test_a_field_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_mesh_without_sides_is_written_too(tmp_path: Path) -> None:
     base = MESHES["triangles"]
     simulation = simulate("euler", Mesh(base.points, base.cells), initial="x", steps=1)
-    write_series(simulation, tmp_path)
+    write_run(simulation, tmp_path)
     assert np.array_equal(read_field(f"{tmp_path}/T_1.vtu", simulation.graph.cells), simulation.fields[-1])
 
 
 def test_a_shorter_series_leaves_no_fields_of_a_longer_one_behind(tmp_path: Path) -> None:
     mesh = jittered(3)
-    write_series(simulate("euler", mesh, initial="x", steps=30, save_every=2), tmp_path)
+    write_run(simulate("euler", mesh, initial="x", steps=30, save_every=2), tmp_path)
     (tmp_path / "T_of_mine.vtu").write_text("", encoding="utf-8")
-    kept = write_series(simulate("euler", mesh, initial="x", steps=3, save_every=1), tmp_path)
+    kept = write_run(simulate("euler", mesh, initial="x", steps=3, save_every=1), tmp_path, overwrite=True)
     assert sorted(tmp_path.glob("*")) == sorted([*kept, tmp_path / "T_of_mine.vtu"])
 
 

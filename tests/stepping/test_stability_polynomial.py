@@ -10,7 +10,6 @@ from fluxforge.stepping import (
     chebyshev_exponential,
     corrected_euler,
     nearest_polynomial,
-    optimal_interval,
     optimal_polynomial,
 )
 
@@ -22,7 +21,7 @@ def test_with_three_stages_the_longest_interval_ends_at_a_root_of_a_cubic() -> N
     # 1 + z + z²/2 + z³/16 touches 1 at z = −4 and reaches −1 at the end of its interval.
     (end,) = (-root.real for root in np.roots([1 / 16, 1 / 2, 1.0, 2.0]) if abs(root.imag) < 1e-9)
     assert end == pytest.approx(6.2608, abs=1e-4)
-    assert optimal_interval(3) == pytest.approx(end, rel=1e-4)
+    assert optimal_polynomial(3).reach == pytest.approx(end, rel=1e-4)
     # The third coefficient is 1/16.
     p = optimal_polynomial(3)
     z = np.linspace(-6.0, 0.0, 7)
@@ -42,7 +41,7 @@ def test_longest_intervals_are_those_published(stages: int, interval: float) -> 
     errors = np.abs(p.value(short) - np.exp(short))
     if stages > 2:
         assert np.log2(errors[0] / errors[1]) == pytest.approx(3.0, abs=0.1)
-    assert p.reach >= optimal_interval(2) * (stages**2 + stages - 2) / 4
+    assert p.reach >= optimal_polynomial(2).reach * (stages**2 + stages - 2) / 4
 
 
 @pytest.mark.parametrize("stages", [2, 3, 5, 8])

@@ -23,8 +23,7 @@ from fluxforge.pde._equation import HEAT
 from fluxforge.pipeline._run import load_run
 from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.scheme._tableau import Tableau
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import Tableau, rkl2_tableau
 from fluxforge.scheme._weighted import formula_scheme, nested_rkl2, nested_tableau
 from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 

@@ -122,8 +122,8 @@ def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str,
     discovered = [name for name in LIMITERS if name.startswith("discovered")]
     limiters = {name: LIMITERS[name] for name in (*TEXTBOOK, *discovered)} | dict(more or {})
     named = {name: find(name, ADVECTION) for name in SLOPES}
-    spaces = {name: bounded_space(each)(2) for name, each in limiters.items()}
-    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name])(2) for name in FREE}
+    spaces = {name: bounded_space(each) for name, each in limiters.items()}
+    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name]) for name in FREE}
     return named | {name: integrate(EULER, ADVECTION, space, name=space.name) for name, space in spaces.items()}
 
 
@@ -178,8 +178,8 @@ def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> 
     parameters = {"velocity": case.flow}
     steps = math.ceil(case.end / (FRACTION * reference_step(ADVECTION, graph, parameters)))
     fields = resolve(ADVECTION, graph, parameters)
-    read = {each.name for stage in scheme.stages for m in stage.messages.values() for each in m.expression.free_symbols}
-    padded = pad_graph(close_walls(graph, ADVECTION, fields), (Hop.EDGE,), parameters=fields, symbols=read)
+    closed, read = close_walls(graph, ADVECTION, fields), scheme.symbols_in_messages()
+    padded = pad_graph(closed, (Hop.EDGE,), parameters=fields, symbols=read)
     padded = padded if to is None else pad_to_size(padded, to)
     start = np.zeros(len(padded.V))
     start[: graph.cells] = exact

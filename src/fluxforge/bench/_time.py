@@ -32,13 +32,11 @@ from fluxforge.bench._time_methods import (
 )
 from fluxforge.bench._time_rows import RunRow, TimeRow, conclude
 from fluxforge.errors import InputError
-from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import TABLEAUX, rkc2_tableau, rkl2_tableau
 from fluxforge.stepping._exponential import (
     ImplicitStep,
     chebyshev_exponential,
     nearest_polynomial,
-    optimal_interval,
     optimal_polynomial,
 )
 
@@ -180,9 +178,9 @@ def _repeat(step: Step, T: CellField, times: int) -> CellField:
 
 def _count_work(method: Method, step: Step, T: CellField, times: int) -> tuple[CellField, float]:
     """The field after so many steps, and the number of applications of the operator."""
-    before = step.work.applications if isinstance(step, ImplicitStep) else 0.0
+    before = step.applications if isinstance(step, ImplicitStep) else 0.0
     T = _repeat(step, T, times)
-    return T, step.work.applications - before if isinstance(step, ImplicitStep) else float(times * method.stages)
+    return T, step.applications - before if isinstance(step, ImplicitStep) else float(times * method.stages)
 
 
 def _least_seconds(step: Step, T: CellField, times: int, *, rounds: int) -> float:
@@ -261,7 +259,7 @@ def _plan_runs(
         for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
             if reach_of(s) <= make(s).stable_to:
                 yield tableau_method(family, make(s)), steps_of(s)
-        if s <= highest_optimal_degree() and reach_of(s) <= optimal_interval(s):
+        if s <= highest_optimal_degree() and reach_of(s) <= optimal_polynomial(s).reach:
             yield polynomial_method("optimal", f"optimal-{s}", optimal_polynomial(s)), steps_of(s)
         if is_resolved(chebyshev_exponential(s, reach_of(s))):
             yield polynomial_method("minimax", f"minimax-{s}", nearest_polynomial(s, reach_of(s))), steps_of(s)

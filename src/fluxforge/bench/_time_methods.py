@@ -9,8 +9,7 @@ import numpy as np
 from fluxforge.bench._carried import Carried
 from fluxforge.bench._time_case import Step, TimeCase, fitted_polynomial
 from fluxforge.pde._equation import HEAT
-from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import TABLEAUX, Tableau, rkc2_tableau, rkl2_tableau
 from fluxforge.stepping._exponential import (
     ImplicitStep,
     Polynomial,

@@ -78,9 +78,7 @@ def _refuse_long(coefficients: Iterable[sp.Expr]) -> None:
 
 def _refuse_transcendental(scheme: Scheme) -> None:
     """Raise NumericalError for functions such as sin(h), which may take hours to simplify."""
-    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
-    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
-    for part in parts:
+    for part in scheme.formulas():
         for function in part.atoms(sp.Function):
             if not isinstance(function, sp.Abs | sp.Min | sp.Max):
                 raise NumericalError(f"not attempted: {to_text(function)} is not an algebraic function of the geometry")

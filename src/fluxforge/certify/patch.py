@@ -159,7 +159,7 @@ def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alig
 def reads_two_points(scheme: Scheme) -> bool:
     """Whether every message passes over a face, and reads n·K n and no other part of K or of the geometry's vectors."""
     tensor = scheme.equation.diffusion_tensor
-    messages = [message for stage in scheme.stages for message in stage.messages.values()]
+    messages = scheme.messages()
     if tensor is None or scheme.dimension is not None or any(message.hop is not Hop.EDGE for message in messages):
         return False
     return any(symbol(tensor.normal_name) in message.expression.free_symbols for message in messages)

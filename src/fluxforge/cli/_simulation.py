@@ -131,7 +131,6 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
 def _raise_if_unstable(done: Simulation) -> None:
     """Raise InstabilityError, with the number of steps that the run was to take, if it blew up."""
     if done.blew_up_at is not None:
-        assert done.problem is not None
         of = "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
         raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{of}")
 

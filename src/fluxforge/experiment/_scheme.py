@@ -11,7 +11,7 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Rank, Where
-from fluxforge.scheme._integrate import Prepared, Space, State, integrate
+from fluxforge.scheme._integrate import Axes, Prepared, Space, State, integrate
 from fluxforge.scheme._scheme import Message, Scheme
 from fluxforge.scheme._tableau import EULER
 
@@ -52,7 +52,7 @@ def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
     """
     on_mesh = flux.xreplace(_map_to_mesh(experiment))
 
-    def prepare(equation: Equation, state: State, tag: str) -> Prepared:
+    def prepare(equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
         ends = {symbol(f"{equation.unknown}_{end}"): state.at(f"_{end}") for end in "PN"}
         return Prepared((), Message(-symbol("A") * on_mesh.xreplace(ends)))
 

@@ -26,7 +26,7 @@ from fluxforge.graph._stages import AbstractRound, Formulas
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._scheme import Ghost, Hop, Stage
-from fluxforge.scheme._tableau import Tableau, rkl2
+from fluxforge.scheme._tableau import Tableau, rkl2_tableau
 from fluxforge.scheme._weighted import face_invariants, nested_rkl2, nested_tableau, refuse_flux_form, weighted_stages
 
 # Added to `total` inside the logarithm, which then has a limit as Δt goes to 0.
@@ -162,7 +162,7 @@ def build_network(
     """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
     if spec.form == "free":
         return build(spec, key, equation, dimension=dimension)
-    tableaux = {"nested": nested_tableau, "rkl2": rkl2, "rkl2-nested": nested_rkl2}
+    tableaux = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
     tableau = tableaux[spec.integrator](spec.layers)
     sizes = {"depth": spec.depth, "width": spec.width}
     return build_flux_network(tableau, equation, key, **sizes, order=spec.order, free=spec.free_last)

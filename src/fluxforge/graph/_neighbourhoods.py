@@ -107,13 +107,8 @@ class Neighbourhoods:
     parameters: ParameterFields = NO_PARAMETERS
 
     def __getitem__(self, hop: Hop) -> Neighbourhood:
-        hops = {
-            Hop.EDGE: lambda: self.edge,
-            Hop.PATH: lambda: self.path,
-            Hop.RING: lambda: self.ring,
-            Hop.LINE: lambda: self.line,
-        }
-        return hops[hop]()
+        hood: Neighbourhood = getattr(self, hop.value)
+        return hood
 
     @cached_property
     def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
@@ -133,16 +128,18 @@ class Neighbourhoods:
         g = self.graph
         cell = np.arange(g.cells, dtype=np.int32)[:, None]
         ends = {"P": np.broadcast_to(cell, g.slot_node.shape), "N": g.slot_node}
-        geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
-        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), g.slot_mask)
+        return Neighbourhood(ends, self._on_faces(ends), g.slot_mask)
 
     @cached_property
     def line(self) -> Neighbourhood:
         """The faces of each cell with the nodes behind P and ahead of N; raises MeshError for cells without lines."""
         stencil = lines(self.graph)
         ends = {**self.edge.ends, "B": stencil.behind, "F": stencil.ahead}
+        return Neighbourhood(ends, self._on_faces(ends), self.graph.slot_mask)
+
+    def _on_faces(self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]) -> OnDemand[sp.Symbol]:
         geometry: Makers = {symbol(name): partial(self._leg.__getitem__, name) for name in self._leg}
-        return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), self.graph.slot_mask)
+        return OnDemand(geometry | self._held_at(ends))
 
     @cached_property
     def path(self) -> Neighbourhood:

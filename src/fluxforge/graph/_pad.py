@@ -164,7 +164,6 @@ def _put_shown(graph: DualGraph, rule: Ghost, dtype: str) -> Shown:
 
 
 def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Slots:
-    wanted = [variable for variable in hood.geometry if symbols is None or variable.name in symbols]
     middle = share = None
     if (average := hood.over_paths) is not None:
         one = average.slot_of_path[..., None] == np.arange(hood.mask.shape[1])
@@ -172,7 +171,7 @@ def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str)
         middle = put(average.middle)
     return Slots(
         ends={end: put(node) for end, node in hood.ends.items()},
-        geometry={variable.name: put(hood.geometry[variable], dtype) for variable in wanted},
+        geometry={name: put(value, dtype) for name, value in _select_geometry(hood, symbols).items()},
         mask=put(hood.mask),
         middle=middle,
         share=share,
@@ -180,18 +179,19 @@ def _put_slots(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str)
 
 
 def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: str) -> Columns:
-    """A hop on the device, slot by slot; of the geometry, only what is among `symbols`, if they are given."""
-    slots = range(hood.mask.shape[1])
-    geometry = {
-        variable.name: hood.geometry[variable]
-        for variable in hood.geometry
-        if symbols is None or variable.name in symbols
-    }
+    """A hop on the device, slot by slot."""
+    slots, geometry = range(hood.mask.shape[1]), _select_geometry(hood, symbols)
     return Columns(
         ends=tuple({end: put(node[:, k]) for end, node in hood.ends.items() if end != "P"} for k in slots),
         geometry=tuple({name: _put_column(value[:, k], dtype) for name, value in geometry.items()} for k in slots),
         mask=None if hood.mask.all() else tuple(put(hood.mask[:, k]) for k in slots),
     )
+
+
+def _select_geometry(hood: Neighbourhood, symbols: Collection[str] | None) -> dict[str, np.ndarray]:
+    """The geometry of a hop by name: what is among `symbols`, or all of it."""
+    wanted = (variable for variable in hood.geometry if symbols is None or variable.name in symbols)
+    return {variable.name: hood.geometry[variable] for variable in wanted}
 
 
 def _put_column(values: np.ndarray, dtype: str) -> Array:

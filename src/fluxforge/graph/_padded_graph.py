@@ -1,7 +1,7 @@
 """A graph on the device: values at nodes and in slots of hops, and ghosts that depend on the state."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -224,7 +224,7 @@ class PaddedGraph(eqx.Module):
             rule: Shown(each.cell, jnp.where(leaving, 1.0, each.scale), jnp.where(leaving, 0.0, each.constant))
             for rule, each in self.shown.items()
         }
-        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, columns=self.columns)
+        return replace(self, shown=shown, outflow=None)
 
     def nodes(self, fields: Mapping[str, State], rules: Mapping[str, Ghost]) -> dict[str, Float[Array, " nodes"]]:
         """Node values of every field under its ghost rule."""
@@ -236,5 +236,4 @@ class PaddedGraph(eqx.Module):
         """The same graph with other boundary data: g at Dirichlet ghosts, q δ at Neumann ghosts, 0 at cells."""
         rule = str(Ghost.DIRICHLET)
         held = eqx.tree_at(lambda shown: shown.constant, self.shown[rule], value)
-        shown = {**self.shown, rule: held}
-        return PaddedGraph(self.V, self.live, shown, self.hops, self.cells, self.outflow, self.columns)
+        return replace(self, shown={**self.shown, rule: held})

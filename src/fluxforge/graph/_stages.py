@@ -1,6 +1,6 @@
 """The evaluator of stages: formulas of a scheme and layers of a network are evaluated by the same loop."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ from fluxforge._types import State
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.graph._padded_graph import Columns, Nodes, PaddedGraph, Quantities
-from fluxforge.scheme._scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Output, Reduction, Stage
+from fluxforge.scheme._scheme import ALL_ENDS, NEXT, STEP, Ghost, Message, Reduction, Stage
 
 
 @runtime_checkable
@@ -125,20 +125,16 @@ def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Quan
     hop = graph.hops[message.hop]
     values = hop.values(message.expression.free_symbols, nodes, parameters)
     value = jnp.asarray(evaluate(message.expression, values, jnp), graph.V.dtype)
-    value = jnp.broadcast_to(value, hop.mask.shape)
-    if message.reduction is Reduction.SUM:
-        return jnp.where(hop.mask, value, 0.0).sum(axis=1)
-    if message.reduction is Reduction.MIN:
-        extreme = jnp.where(hop.mask, value, jnp.inf).min(axis=1)
-    else:
-        extreme = jnp.where(hop.mask, value, -jnp.inf).max(axis=1)
-    return jnp.where(hop.mask.any(axis=1), extreme, 0.0)
+    reduce, _, neutral = _REDUCTIONS[message.reduction]
+    reduced = reduce(jnp.where(hop.mask, jnp.broadcast_to(value, hop.mask.shape), neutral), axis=1)
+    return reduced if message.reduction is Reduction.SUM else jnp.where(hop.mask.any(axis=1), reduced, 0.0)
 
 
-_COMBINE = {
-    Reduction.SUM: (jnp.add, 0.0),
-    Reduction.MIN: (jnp.minimum, jnp.inf),
-    Reduction.MAX: (jnp.maximum, -jnp.inf),
+# Over all slots at once, over one slot after the other, and the value of a slot that is not in use.
+_REDUCTIONS: Mapping[Reduction, tuple[Callable[..., State], Callable[..., State], float]] = {
+    Reduction.SUM: (jnp.sum, jnp.add, 0.0),
+    Reduction.MIN: (jnp.min, jnp.minimum, jnp.inf),
+    Reduction.MAX: (jnp.max, jnp.maximum, -jnp.inf),
 }
 
 
@@ -147,7 +143,7 @@ def _reduce_columns(
 ) -> dict[str, State]:
     """Like `_reduce` for all messages of a hop, slot by slot."""
     total: dict[str, State] = {
-        name: jnp.full_like(V, _COMBINE[message.reduction][1]) for name, message in messages.items()
+        name: jnp.full_like(V, _REDUCTIONS[message.reduction][2]) for name, message in messages.items()
     }
     wanted = {variable for message in messages.values() for variable in message.expression.free_symbols}
     for slot in range(len(hop.ends)):
@@ -156,7 +152,7 @@ def _reduce_columns(
         # repeat the gather for every message.
         values = dict(zip(values, jax.lax.optimization_barrier(list(values.values())), strict=True))
         for name, message in messages.items():
-            combine, neutral = _COMBINE[message.reduction]
+            _, combine, neutral = _REDUCTIONS[message.reduction]
             value = jnp.broadcast_to(jnp.asarray(evaluate(message.expression, values, jnp), V.dtype), V.shape)
             total[name] = combine(total[name], value if hop.mask is None else jnp.where(hop.mask[slot], value, neutral))
     return total
@@ -168,7 +164,6 @@ def fixed_sums(stages: Iterable[Stage], graph: PaddedGraph, parameters: Quantiti
     for stage in stages:
         ends = {symbol(f"{name}_{end}") for name in varying for end in ALL_ENDS} | {symbol(STEP)}
         fixed = {name: m for name, m in stage.messages.items() if not m.expression.free_symbols & ends}
-        outputs = {name: Output(symbol(name)) for name in fixed}
-        sums.append(Formulas(Stage(fixed, outputs)).sums(graph, {}, parameters) if fixed else {})
+        sums.append(Formulas(Stage(fixed, outputs={})).sums(graph, {}, parameters))
         varying |= set(stage.outputs)
     return tuple(sums)

@@ -24,7 +24,7 @@ from fluxforge.gnn._network import cast
 from fluxforge.run.carry import Stability
 from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
-from fluxforge.stepping._exponential import amplification, optimal_interval
+from fluxforge.stepping._exponential import amplification, optimal_polynomial
 
 # `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
@@ -53,7 +53,7 @@ def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | No
     if network.free or set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
         return None
     stages, tableau = len(network.tableau.rows), network.tableau
-    best = optimal_interval(stages)
+    best = optimal_polynomial(stages).reach
     formula_interval = None
     if formulas is not None:
         formula_interval = stability_interval(tableau, lambda total: _evaluate(list(formulas.values()), total), best)

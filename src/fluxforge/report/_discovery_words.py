@@ -66,9 +66,7 @@ def describe_question(metrics: Sequence[Metric], equation: str) -> str:
 def explain_letters(scheme: Scheme) -> list[tuple[str, str]]:
     """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
     internal = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
-    formulas = [m.expression for stage in scheme.stages for m in stage.messages.values()]
-    formulas += [o.expression for stage in scheme.stages for o in stage.outputs.values()]
-    symbols = {symbol.name for formula in formulas for symbol in formula.free_symbols}
+    symbols = {symbol.name for formula in scheme.formulas() for symbol in formula.free_symbols}
     used = {name.split("_")[0] for name in symbols - internal}
     return [words for name, words in _meanings(scheme.equation).items() if name in used]
 

@@ -2,7 +2,6 @@
 
 from fluxforge.expression._symbols import symbol
 from fluxforge.scheme._damped import SKEWED, Damping, damped_space
-from fluxforge.scheme._diffusion import corrected_space
 from fluxforge.scheme._document import SPACES, find, from_document, load, save, split_name, to_document
 from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate
 from fluxforge.scheme._linear import (
@@ -30,8 +29,16 @@ from fluxforge.scheme._scheme import (
     output_symbols,
     symbol_units,
 )
-from fluxforge.scheme._tableau import EULER, TABLEAUX, Row, Tableau, find_tableau, rkc2_tableau, runge_kutta
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import (
+    EULER,
+    TABLEAUX,
+    Row,
+    Tableau,
+    find_tableau,
+    rkc2_tableau,
+    rkl2_tableau,
+    runge_kutta,
+)
 from fluxforge.scheme._weighted import face_invariants, formula_scheme, nested_rkl2, nested_tableau, weighted_scheme
 from fluxforge.scheme.fluxes import FLUXES, NumericalFlux
 from fluxforge.scheme.limiters import LIMITERS, Limiter, limited_space, limiter_of
@@ -72,7 +79,6 @@ __all__ = [
     "affine_form",
     "amplification",
     "bounded_space",
-    "corrected_space",
     "damped_space",
     "face_invariants",
     "find",

@@ -15,25 +15,26 @@ which ∇u·e = u_N − u_P for fields that are linear on either side; the gradi
 κ has the factor 4 K_P K_N/(K_P + K_N)²: across a large jump F is nearly the corrected flux.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 
 import sympy as sp
 
-from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._diffusion import (
     cell_conductivities,
-    cell_diffusivities,
     connection_vector,
     corrected_flux,
-    harmonic_mean,
+    dot,
+    gradient_symbols,
+    normal_conductivity,
     refuse_without_diffusion,
     vector_symbols,
 )
-from fluxforge.scheme._integrate import Prepared, Space, State
+from fluxforge.scheme._integrate import PLANE, Axes, Prepared, Space, State
 from fluxforge.scheme._scheme import FAMILIES, Message
 
 
@@ -68,25 +69,23 @@ class Damping:
         return (c0 + c1 * nu + c2 * nu**2) * (mix + (1 - mix) * cosine**2) - 1
 
 
-def _rise_by_gradients(equation: Equation, dimension: int, tag: str) -> sp.Expr:
+def _rise_by_gradients(equation: Equation, tag: str, axes: Axes) -> sp.Expr:
     """u_N − u_P as the gradients predict it: their mean along d; across a jump of K, weighted by the other cell's K.
 
     The vectors e grow with the ratio of the conductivities on the side of the larger one, and errors of its gradient
     with them: so that side has the smaller weight.
     """
-    axes = COORDINATES[:dimension]
     d, n = vector_symbols("d", axes), vector_symbols("n", axes)
-    near, far = (sp.Add(*(symbol(f"g_{axis}{tag}_{end}") * a for axis, a in zip(axes, d, strict=True))) for end in "PN")
+    gradient_P, gradient_N = (gradient_symbols(end, axes, tag) for end in "PN")
+    near, far = dot(gradient_P, d), dot(gradient_N, d)
     if equation.diffusion_tensor is not None:
         return (near + far) / 2
     P, N = cell_conductivities(equation)
     if P == N:
         return (near + far) / 2
-    near = sp.Add(
-        *(symbol(f"g_{a}{tag}_P") * e for a, e in zip(axes, connection_vector(equation, dimension), strict=True))
-    )
-    normal_slope = sp.Add(*(symbol(f"g_{a}{tag}_N") * b for a, b in zip(axes, n, strict=True)))
-    # `reach` with the cells exchanged, turned round.
+    near = dot(gradient_P, connection_vector(equation, axes))
+    normal_slope = dot(gradient_N, n)
+    # The connection vector with the cells exchanged, turned round.
     far += (N / P - 1) * symbol("d_n") / (1 + symbol("V_N") / symbol("V_P")) * normal_slope
     return (N * near + P * far) / (P + N)
 
@@ -99,45 +98,36 @@ def _contrast(equation: Equation) -> sp.Expr:
     return sp.S.One if P == N else 4 * P * N / (P + N) ** 2
 
 
-def _prepare_damped(damping: Damping, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
-    plain = corrected_flux(dimension, equation, state, tag)
-    tensor, normal = equation.diffusion_tensor, symbol("d_n")
-    along = symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
+def _prepare_damped(damping: Damping, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
+    plain = corrected_flux(equation, state, tag, axes)
+    normal = symbol("d_n")
     nu = 2 * symbol("A") * normal / (symbol("V_P") + symbol("V_N"))
     excess = symbol("chi") * _contrast(equation) * damping.excess(nu, normal / symbol("delta"))
-    rest = state.jump - _rise_by_gradients(equation, dimension, tag)
-    return Prepared(plain.rounds, Message(plain.message.expression + symbol("A") * along * excess * rest / normal))
+    rest = state.jump - _rise_by_gradients(equation, tag, axes)
+    change = symbol("A") * normal_conductivity(equation, state) * excess * rest / normal
+    return Prepared(plain.rounds, Message(plain.message.expression + change))
 
 
-def damped_space(name: str, summary: str, damping: Damping) -> Callable[[int], Space]:
-    """The space with these constants, by the number of dimensions; orders are claimed for families in the plane."""
-
-    @cache
-    def in_dimension(dimension: int) -> Space:
-        return Space(
-            name,
-            summary,
-            partial(_prepare_damped, damping, dimension),
-            orders=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
-            linear_exact=True,
-            refuse=refuse_without_diffusion,
-            in_dimension=in_dimension,
-        )
-
-    return in_dimension
-
-
-def _damping(wall: str, square: str, triangle: str, mix: str) -> Damping:
-    return Damping(*(Fraction(value) for value in (wall, square, triangle, mix)))
+def damped_space(name: str, summary: str, damping: Damping) -> Space:
+    """The discretisation in space with these constants, for the plane."""
+    return Space(
+        name,
+        summary,
+        partial(_prepare_damped, damping),
+        axes=PLANE,
+        orders=dict.fromkeys(FAMILIES, 2.0),
+        linear_exact=True,
+        refuse=refuse_without_diffusion,
+    )
 
 
 # Chosen by `fluxforge discover skew`, recipe `skew` with more data and candidates, seed 0: results/skew-paper.json has
 # the command, its document and the certificate.
 SKEWED: Mapping[str, Damping] = {
-    "skew-error": _damping("1.08", "1.07", "0.98", "0.67"),
-    "skew-step": _damping("1.03", "1.01", "0.98", "0.67"),
+    "skew-error": Damping(*map(Fraction, ("1.08", "1.07", "0.98", "0.67"))),
+    "skew-step": Damping(*map(Fraction, ("1.03", "1.01", "0.98", "0.67"))),
     # Between triangles it is the corrected flux: more coercivity there costs error.
-    "skew-coercivity": _damping("1", "1.07", "1", "1"),
+    "skew-coercivity": Damping(*map(Fraction, ("1", "1.07", "1", "1"))),
 }
 """The discovered fluxes by name, each with its constants."""
 
@@ -147,5 +137,5 @@ _SUMMARIES = {
     "skew-coercivity": "discovered flux for skewed meshes, chosen for the largest coercivity",
 }
 
-DAMPED: tuple[Space, ...] = tuple(damped_space(name, _SUMMARIES[name], SKEWED[name])(2) for name in SKEWED)
+DAMPED: tuple[Space, ...] = tuple(damped_space(name, _SUMMARIES[name], SKEWED[name]) for name in SKEWED)
 """The discovered fluxes as discretisations in space, for the plane."""

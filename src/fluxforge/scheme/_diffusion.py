@@ -20,9 +20,9 @@ from functools import cache, partial
 
 import sympy as sp
 
-from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._integrate import Prepared, Space, State
+from fluxforge.scheme._integrate import PLANE, Axes, Prepared, Space, State
 from fluxforge.scheme._scheme import FAMILIES, Ghost, Message, Output, Stage
 
 
@@ -54,15 +54,15 @@ def _transport_flux(equation: Equation, state: State) -> sp.Expr:
 
 def cell_diffusivities(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
     """K in the two cells, as far as it does not depend on the unknown, times the mean of what does."""
-    k, g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
+    g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)[1]
     mean = sp.Add(*(equation.at_cell(g, state.at(f"_{end}"), end) for end in "PN")) / 2 if g != 1 else sp.S.One
-    P, N = (equation.at_cell(k, equation.u, end) * mean for end in "PN")
-    return P, N
+    P, N = cell_conductivities(equation)
+    return P * mean, N * mean
 
 
 def cell_conductivities(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
     """The factor of K that does not depend on the unknown, in the two cells."""
-    k, _ = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)
+    k = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)[0]
     P, N = (equation.at_cell(k, equation.u, end) for end in "PN")
     return P, N
 
@@ -81,7 +81,9 @@ def arithmetic_mean(P: sp.Expr, N: sp.Expr) -> sp.Expr:
     return (P + N) / 2
 
 
-def _two_point(mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str) -> Prepared:
+def _two_point(
+    mean: Callable[[sp.Expr, sp.Expr], sp.Expr], equation: Equation, state: State, tag: str, axes: Axes
+) -> Prepared:
     flux = _transport_flux(equation, state) - mean(*cell_diffusivities(equation, state)) * state.jump / symbol("delta")
     return Prepared((), Message(-symbol("A") * flux))
 
@@ -106,27 +108,35 @@ ARITHMETIC = Space(
 Vector = tuple[sp.Expr, ...]
 
 
-def vector_symbols(name: str, axes: str | tuple[str, ...]) -> Vector:
+def vector_symbols(name: str, axes: Axes) -> Vector:
     """The symbols of a vector's components."""
     return tuple(symbol(f"{name}_{axis}") for axis in axes)
 
 
-def _conormal(equation: Equation, dimension: int) -> Vector:
+def gradient_symbols(end: str, axes: Axes, tag: str) -> Vector:
+    """The gradient at one end of an edge: the outputs of `least_squares_gradient`."""
+    return tuple(symbol(f"g_{axis}{tag}_{end}") for axis in axes)
+
+
+def dot(a: Vector, b: Vector) -> sp.Expr:
+    """The scalar product a · b."""
+    return sp.Add(*(left * right for left, right in zip(a, b, strict=True)))
+
+
+def _conormal(equation: Equation, axes: Axes) -> Vector:
     """c/λ: K n relative to its part along n."""
-    axes = COORDINATES[:dimension]
     tensor = equation.diffusion_tensor
     if tensor is None:
         return vector_symbols("n", axes)
-    return tuple(symbol(name) / symbol(tensor.normal_name) for name in tensor.conormal_names[:dimension])
+    return tuple(symbol(name) / symbol(tensor.normal_name) for name in tensor.conormal_names[: len(axes)])
 
 
-def connection_vector(equation: Equation, dimension: int) -> Vector:
+def connection_vector(equation: Equation, axes: Axes) -> Vector:
     """e: the vector with  ∇u_P · e = u_N − u_P  where u and the flux are continuous."""
-    axes = COORDINATES[:dimension]
     d, n = vector_symbols("d", axes), vector_symbols("n", axes)
     if equation.diffusion_tensor is not None:
         walls = (1 - symbol("chi")) * symbol("delta")
-        return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, dimension), strict=True))
+        return tuple(a + walls * (c - b) for a, b, c in zip(d, n, _conormal(equation, axes), strict=True))
     P, N = cell_conductivities(equation)
     if P == N:
         return d
@@ -135,15 +145,12 @@ def connection_vector(equation: Equation, dimension: int) -> Vector:
     return tuple(a + beyond * b for a, b in zip(d, n, strict=True))
 
 
-def gradient_round(equation: Equation, state: State, dimension: int, tag: str) -> Stage:
-    """The least-squares gradient of a state in every cell, with outputs g_x, …; a ghost shows its owner's."""
-    e, d = connection_vector(equation, dimension), vector_symbols("d", COORDINATES[:dimension])
-    return least_squares_gradient(e, symbol("delta") ** 2 if e == d else sp.Add(*(part**2 for part in e)), state, tag)
+def least_squares_gradient(e: Vector, state: State, tag: str, axes: Axes) -> Stage:
+    """The stage that solves  Σ e eᵀ/|e|² ∇u = Σ e (u_N − u_P)/|e|²  for the outputs g_x, …
 
-
-def least_squares_gradient(e: Vector, square: sp.Expr, state: State, tag: str) -> Stage:
-    """The stage that solves  Σ e eᵀ/|e|² ∇u = Σ e (u_N − u_P)/|e|²  for the outputs g_x, …; `square` is |e|²."""
-    axes = COORDINATES[: len(e)]
+    A ghost shows its owner's gradient.
+    """
+    square = symbol("delta") ** 2 if e == vector_symbols("d", axes) else dot(e, e)
     parts = dict(zip(axes, e, strict=True))
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[i:]]
     messages = {f"m_{a}{b}": Message(parts[a] * parts[b] / square) for a, b in pairs}
@@ -154,34 +161,35 @@ def least_squares_gradient(e: Vector, square: sp.Expr, state: State, tag: str) -
     return Stage(messages, outputs)
 
 
-def corrected_flux(dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
-    """The stage of the gradients and the message −A F of the corrected flux."""
-    axes = COORDINATES[:dimension]
+def normal_conductivity(equation: Equation, state: State) -> sp.Expr:
+    """λ: n·K n of a tensor, and of a scalar the harmonic mean."""
     tensor = equation.diffusion_tensor
+    return symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
+
+
+def corrected_flux(equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
+    """The stage of the gradients and the message −A F of the corrected flux."""
     normal = symbol("d_n")
-    along = symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
-    aside = [c - d / normal for c, d in zip(_conormal(equation, dimension), vector_symbols("d", axes), strict=True)]
-    slopes = [(symbol(f"g_{axis}{tag}_P") + symbol(f"g_{axis}{tag}_N")) / 2 for axis in axes]
-    correction = sp.Add(*(slope * part for slope, part in zip(slopes, aside, strict=True)))
-    if tensor is not None:
+    aside = tuple(c - d / normal for c, d in zip(_conormal(equation, axes), vector_symbols("d", axes), strict=True))
+    ends = zip(gradient_symbols("P", axes, tag), gradient_symbols("N", axes, tag), strict=True)
+    correction = dot(tuple((near + far) / 2 for near, far in ends), aside)
+    if equation.diffusion_tensor is not None:
         correction *= symbol("chi")
-    flux = _transport_flux(equation, state) - along * (state.jump / normal + correction)
-    return Prepared((gradient_round(equation, state, dimension, tag),), Message(-symbol("A") * flux))
+    flux = _transport_flux(equation, state) - normal_conductivity(equation, state) * (state.jump / normal + correction)
+    gradient = least_squares_gradient(connection_vector(equation, axes), state, tag, axes)
+    return Prepared((gradient,), Message(-symbol("A") * flux))
 
 
-@cache
-def corrected_space(dimension: int) -> Space:
-    """The corrected flux for meshes of so many dimensions; orders in space are claimed for families in the plane."""
-    return Space(
-        "corrected",
-        "over-relaxed non-orthogonal correction with least-squares gradients",
-        partial(corrected_flux, dimension),
-        orders=dict.fromkeys(FAMILIES, 2.0) if dimension == 2 else {},
-        linear_exact=True,
-        refuse=refuse_without_diffusion,
-        in_dimension=corrected_space,
-    )
+CORRECTED = Space(
+    "corrected",
+    "over-relaxed non-orthogonal correction with least-squares gradients",
+    corrected_flux,
+    axes=PLANE,
+    orders=dict.fromkeys(FAMILIES, 2.0),
+    linear_exact=True,
+    refuse=refuse_without_diffusion,
+)
+"""The corrected flux, exact for linear fields."""
 
-
-DIFFUSION: tuple[Space, ...] = (HARMONIC, ARITHMETIC, corrected_space(2))
+DIFFUSION: tuple[Space, ...] = (HARMONIC, ARITHMETIC, CORRECTED)
 """The discretisations of diffusion beside the two-point flux."""

@@ -57,7 +57,7 @@ def split_name(name: str) -> Parts | None:
     return None
 
 
-def named_scheme(name: str, equation: Equation | None, dimension: int = 2) -> Scheme | None:
+def named_scheme(name: str, equation: Equation | None, dimension: int) -> Scheme | None:
     """The scheme of a built-in name or of the names of its parts; None where the name is neither.
 
     Without an equation it is the one the space is for: heat, or advection. Raises SchemeError for a space that does not
@@ -65,8 +65,9 @@ def named_scheme(name: str, equation: Equation | None, dimension: int = 2) -> Sc
     """
     parts = split_name(name)
     wanted = equation or (HEAT if parts is None else parts.space.default)
-    if name in BUILT_IN and (parts is None or wanted == HEAT) and _fits_dimension(BUILT_IN[name], dimension):
-        return BUILT_IN[name]
+    built_in = BUILT_IN.get(name)
+    if built_in is not None and (parts is None or wanted == HEAT) and built_in.dimension in (None, dimension):
+        return built_in
     if parts is None:
         return None
     space = parts.space.at(dimension)
@@ -75,7 +76,7 @@ def named_scheme(name: str, equation: Equation | None, dimension: int = 2) -> Sc
     return integrate(parts.tableau, wanted, _fit_claims(space, wanted), name=name)
 
 
-def bounded_scheme(scheme: Scheme, dimension: int = 2) -> Scheme | None:
+def bounded_scheme(scheme: Scheme, dimension: int) -> Scheme | None:
     """For a scheme with a limiter along lines of cells, the one with the same limiter in cells of any shape.
 
     None for other schemes, and for one whose formulas are not those of its name.
@@ -92,10 +93,6 @@ def _fit_claims(space: Space, equation: Equation) -> Space:
     if space.default.only_diffuses and not equation.only_diffuses:
         return replace(space, orders={}, linear_exact=None)
     return space
-
-
-def _fits_dimension(scheme: Scheme, dimension: int) -> bool:
-    return scheme.dimension in (None, dimension)
 
 
 def nearest_name(name: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from fluxforge.expression._symbols import symbol
+from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import NEXT, STEP, Claims, Ghost, Message, Output, Scheme, Stage
 from fluxforge.scheme._tableau import EULER, Row, Tableau
@@ -41,13 +41,19 @@ def _serves_all(equation: Equation) -> str | None:
     return None
 
 
+Axes = tuple[str, ...]
+
+PLANE: Axes = COORDINATES[:2]
+
+
 @dataclass(frozen=True)
 class Space:
     """A discretisation in space.
 
-    - `prepare(equation, state, tag)` gives the rounds (gradients, slopes, limiters) that the flux of a state needs, and
-      the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages repeats
-      them.
+    - `prepare(equation, state, tag, axes)` gives the rounds (gradients, slopes, limiters) that the flux of a state
+      needs, and the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages
+      repeats them.
+    - `axes` are the coordinates whose components the formulas contain, empty where they contain none.
     - `orders` claims an order per family of meshes for the equation, empty where nothing is claimed; `linear_exact`
       that linear fields are steady where the coefficients are constant.
     - `refuse(equation)` is None for an equation that the space serves, and otherwise the reason why it does not, which
@@ -56,27 +62,27 @@ class Space:
     - `linear` is false where the flux of a linear equation is not linear in the unknown, as with limited slopes.
     - `centred`: with forward Euler the flux contains Δt and is second order in time, so that sources, walls and
       velocities that change in time are taken at the middle of the step.
-    - `in_dimension(n)` is the same space for meshes of n dimensions, where the formulas contain components of vectors;
-      None where they do not. `prepare` itself is then for the plane.
     """
 
     name: str
     summary: str
-    prepare: Callable[[Equation, State, str], Prepared]
+    prepare: Callable[[Equation, State, str, Axes], Prepared]
+    axes: Axes = ()
     orders: Mapping[str, float] = field(default_factory=dict)
     linear_exact: bool | None = None
     refuse: Callable[[Equation], str | None] = _serves_all
     default: Equation = HEAT
     linear: bool = True
     centred: bool = False
-    in_dimension: "Callable[[int], Space] | None" = None
 
     def at(self, dimension: int) -> "Space":
-        """The space for meshes of that many dimensions."""
-        return self if self.in_dimension is None else self.in_dimension(dimension)
+        """The space for meshes of that many dimensions; orders are claimed for families of meshes in the plane."""
+        if len(self.axes) in (0, dimension):
+            return self
+        return replace(self, axes=COORDINATES[:dimension], orders={})
 
 
-def _two_point(equation: Equation, state: State, tag: str) -> Prepared:
+def _two_point(equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     flux = equation.flux(state.at("_P"), state.at("_N"), state.jump)
     return Prepared((), Message(-symbol("A") * flux))
 
@@ -95,7 +101,7 @@ def semi_discrete(equation: Equation) -> Stage:
     """∂u/∂t of every cell as a stage with the one output `rate`: the equation's two-point flux and its reaction."""
     state = State()
     return Stage(
-        {"z": _two_point(equation, state, "").message}, {"rate": Output(rate(equation, "z", state), Ghost.ZERO)}
+        {"z": _two_point(equation, state, "", ()).message}, {"rate": Output(rate(equation, "z", state), Ghost.ZERO)}
     )
 
 
@@ -123,12 +129,14 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
     return Scheme(name or tableau.name, stages, tableau.theta, summary, claims, equation)
 
 
-def integrate_stages(tableau: Tableau, equation: Equation, space: Space = TWO_POINT) -> tuple[Stage, ...]:
+def integrate_stages(tableau: Tableau, equation: Equation, space: Space) -> tuple[Stage, ...]:
     """The stages alone; their messages may contain further symbols, which the caller evaluates."""
-    work, times = _Integration(tableau, equation, space), stage_times(tableau)
+    integration, times = _Integration(tableau, equation, space), stage_times(tableau)
     if space.centred and tableau.name == EULER.name:
         times = (_MIDDLE,)
-    return tuple(replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in work.stages(i))
+    return tuple(
+        replace(stage, time=times[i]) for i in range(len(tableau.rows)) for stage in integration.make_stages(i)
+    )
 
 
 def stage_times(tableau: Tableau) -> tuple[sp.Rational, ...]:
@@ -152,10 +160,11 @@ class _Integration:
         self.increments = {i: self._unused_name(f"D{i}") for i in added}
         self.start = State()
 
-    def stages(self, i: int) -> tuple[Stage, ...]:
+    def make_stages(self, i: int) -> tuple[Stage, ...]:
         """The rounds that evaluate k_i and with it D_{i+1}."""
         total = self._total(i)
-        rounds, message = self.space.prepare(self.equation, self.start, "" if len(self.rows) == 1 else str(i + 1))
+        tag = "" if len(self.rows) == 1 else str(i + 1)
+        rounds, message = self.space.prepare(self.equation, self.start, tag, self.space.axes)
         now = rate(self.equation, total, self.start)
         row, following = self.rows[i], i + 1
         outputs = {self.rates[i]: Output(now, Ghost.ZERO)} if i in self.rates else {}

@@ -303,20 +303,32 @@ class Scheme:
     @property
     def dimension(self) -> int | None:
         """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
-        messages = (message for stage in self.stages for message in stage.messages.values())
-        used = {(message.hop, each.name) for message in messages for each in message.expression.free_symbols}
+        used = {(message.hop, each.name) for message in self.messages() for each in message.expression.free_symbols}
         geometry = (name for hop, name in used if name in GEOMETRY[hop])
         axes = {part for name in geometry for part in name.split("_")[1:] if part in COORDINATES}
         return None if not axes else 3 if "z" in axes else 2
 
     def hops(self) -> frozenset[Hop]:
         """The kinds of neighbourhood the messages are summed over."""
-        return frozenset(message.hop for stage in self.stages for message in stage.messages.values())
+        return frozenset(message.hop for message in self.messages())
+
+    def messages(self) -> list[Message]:
+        """The messages of all stages."""
+        return [message for stage in self.stages for message in stage.messages.values()]
+
+    def formulas(self) -> list[sp.Expr]:
+        """The formulas of all messages, and then of all outputs."""
+        outputs = (output.expression for stage in self.stages for output in stage.outputs.values())
+        return [*(message.expression for message in self.messages()), *outputs]
+
+    def symbols_in_messages(self) -> set[str]:
+        """The names of all symbols in the messages."""
+        return {own.name for message in self.messages() for own in message.expression.free_symbols}
 
 
-def check_scheme(scheme: Any, name: str = "scheme") -> Scheme:
-    """The scheme itself; InputError, naming the argument, for anything else."""
-    return check_kind(scheme, name, Scheme, "a scheme (fluxforge.scheme.find(name) is a built-in one)")
+def check_scheme(scheme: Any) -> Scheme:
+    """The scheme itself; InputError for anything else."""
+    return check_kind(scheme, "scheme", Scheme, "a scheme (fluxforge.scheme.find(name) is a built-in one)")
 
 
 def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, where: str) -> None:

@@ -106,7 +106,7 @@ IMPLICIT = Tableau(
 )
 
 
-def rkl2(s: int) -> Tableau:
+def rkl2_tableau(s: int) -> Tableau:
     """Runge–Kutta–Legendre of order two with s ≥ 2 stages, in exact rationals: stable on [−(s² + s − 2)/2, 0].
 
     Meyer, Balsara & Aslam, J. Comput. Phys. 257 (2014) 594–626, eqs. 16–17, written for the increments D_j = Y_j − u:
@@ -164,7 +164,7 @@ def _chebyshev(s: int, x: sp.Rational) -> tuple[list[sp.Rational], list[sp.Ratio
 
 
 TABLEAUX: Mapping[str, Tableau] = {
-    tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2(8), SSP2, SSP3, CRANK_NICOLSON, IMPLICIT)
+    tableau.name: tableau for tableau in (EULER, MIDPOINT, RK4, rkl2_tableau(8), SSP2, SSP3, CRANK_NICOLSON, IMPLICIT)
 }
 """The methods that serve every equation, by name; `rkl2-N` has any number of stages from 2 to 60."""
 
@@ -172,5 +172,5 @@ TABLEAUX: Mapping[str, Tableau] = {
 def find_tableau(name: str) -> Tableau | None:
     """The time integrator of that name, `rkl2-N` for any N among them; None where there is none."""
     if (stages := _RKL2.fullmatch(name)) is not None and 2 <= int(stages[1]) <= _MOST_STABILISED:
-        return rkl2(int(stages[1]))
+        return rkl2_tableau(int(stages[1]))
     return TABLEAUX.get(name)

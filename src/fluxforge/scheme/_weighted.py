@@ -22,9 +22,9 @@ from fluxforge.errors import EquationError
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._groups import dimensionless_groups
-from fluxforge.scheme._integrate import TWO_POINT, Prepared, Space, State, integrate_stages
+from fluxforge.scheme._integrate import TWO_POINT, Axes, Prepared, Space, State, integrate_stages
 from fluxforge.scheme._scheme import STEP, Ghost, Message, Output, Scheme, Stage
-from fluxforge.scheme._tableau import Tableau, rkl2, runge_kutta
+from fluxforge.scheme._tableau import Tableau, rkl2_tableau, runge_kutta
 from fluxforge.scheme.fluxes import TINY
 
 LOCAL = "Fo"
@@ -54,7 +54,7 @@ def nested_rkl2(stages: int) -> Tableau:
     Coefficients of faces reach every polynomial of their degree from here; the recurrences of RKL2 hold some of it
     fixed. R(z) = 1 + z (1 + z w_2 (1 + z w_3 (…))), w_k being ratios of the coefficients of R.
     """
-    base = rkl2(stages)
+    base = rkl2_tableau(stages)
     z = symbol("z")
     increments: list[sp.Expr] = [sp.S.Zero]
     for row in base.rows:
@@ -148,31 +148,27 @@ def refuse_flux_form(equation: Equation) -> str | None:
     return None
 
 
-def weighted_space(coefficient: Coefficient, *, free: bool = False, base: Space = TWO_POINT) -> Space:
-    """A flux, the two-point flux unless given, with a coefficient of the change that later stages make to F(u).
+def weighted_stages(
+    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool, base: Space = TWO_POINT
+) -> tuple[Stage, ...]:
+    """The stages of the corrected integrator, after the one that gives each cell its `Fo`.
 
-    With `free`, before the whole flux of every stage, the first included: an ablation, which changes the equation.
+    The flux is `base` with a coefficient of the change that later stages make to F(u). With `free`, the coefficient is
+    one of the whole flux of every stage, the first included: an ablation, which changes the equation.
     """
 
-    def prepare(equation: Equation, state: State, tag: str) -> Prepared:
-        moved = base.prepare(equation, state, tag)
+    def prepare(equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
+        moved = base.prepare(equation, state, tag, axes)
         if free:
             return Prepared(moved.rounds, Message(coefficient(tag) * moved.message.expression))
         if state == State():
             return moved
         # The rounds that the flux of u itself needs, such as gradients, are repeated under other names.
-        plain = base.prepare(equation, State(), f"{tag}o")
+        plain = base.prepare(equation, State(), f"{tag}o", axes)
         first, later = plain.message.expression, moved.message.expression
         return Prepared((*plain.rounds, *moved.rounds), Message(first + coefficient(tag) * (later - first)))
 
-    return Space("weighted", f"{base.summary} with coefficients of the faces", prepare)
-
-
-def weighted_stages(
-    tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool = False, base: Space = TWO_POINT
-) -> tuple[Stage, ...]:
-    """The stages of the corrected integrator, after the one that gives each cell its `Fo`."""
-    space = weighted_space(coefficient, free=free, base=base)
+    space = Space("weighted", f"{base.summary} with coefficients of the faces", prepare, axes=base.axes)
     return (local_number_stage(equation), *integrate_stages(tableau, equation, space))
 
 
@@ -211,7 +207,7 @@ def formula_scheme(
     invariants = face_invariants(equation) if only_total else _finite_invariants(equation)
     numbers = {symbol(name): each for name, each in invariants.items()}
     whole = {tag: each.xreplace(numbers) for tag, each in formulas.items()}
-    first, *later = weighted_stages(tableau, equation, lambda tag: whole[tag], free=free)
+    first, *later = weighted_stages(tableau, equation, whole.__getitem__, free=free)
     stages = (first if only_total else _exchange_stage(equation), *later)
     return Scheme(name, stages, summary=summary, equation=equation)
 

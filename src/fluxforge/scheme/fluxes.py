@@ -6,7 +6,7 @@ the points where f′ = 0; they come from SymPy, once per equation.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import sympy as sp
@@ -18,11 +18,6 @@ from fluxforge.scheme._scheme import STEP
 
 # Distances from a critical point at which the sign of f′ is tried, since functions such as log(u) end near some.
 _DISTANCES = tuple(sp.Rational(1, 4**k) for k in range(6))
-
-
-def slope_of(f: sp.Expr, u: sp.Symbol) -> sp.Expr:
-    """f′(u)."""
-    return differentiate(f, u)
 
 
 @cache
@@ -166,11 +161,6 @@ def diffusive_flux(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) ->
     return _without_transport(equation).flux(P, N, jump)
 
 
-def face_conductivity(equation: Equation, P: sp.Expr, N: sp.Expr) -> sp.Expr:
-    """K at a face, as in the equation's two-point flux."""
-    return -diffusive_flux(equation, P, N, symbol("delta"))
-
-
 def normal_velocity(equation: Equation) -> sp.Symbol:
     """The symbol of a·n."""
     assert equation.velocity is not None
@@ -184,7 +174,7 @@ def transported_at(equation: Equation, u: sp.Expr) -> sp.Expr:
 
 def transport_slope(equation: Equation, u: sp.Expr) -> sp.Expr:
     """f′(u)."""
-    return slope_of(equation.transported, equation.u).xreplace({equation.u: u})
+    return differentiate(equation.transported, equation.u).xreplace({equation.u: u})
 
 
 def refuse_without_transport(equation: Equation) -> str | None:
@@ -198,24 +188,19 @@ def _refuse_nonlinear(equation: Equation) -> str | None:
     return refuse_without_transport(equation)
 
 
-def _refuse_unsolved(equation: Equation) -> str | None:
+def _refuse_unknown(needed: Callable[[sp.Expr, sp.Symbol], object], equation: Equation) -> str | None:
+    """The reason where there is no transport, or `needed`, what a flux has to know of f, is not found."""
     if equation.velocity is None:
         return refuse_without_transport(equation)
     try:
-        critical_points(equation.transported, equation.u)
+        needed(equation.transported, equation.u)
     except SchemeError as error:
         return str(error)
     return None
 
 
-def _refuse_unordered(equation: Equation) -> str | None:
-    if (reason := _refuse_unsolved(equation)) is not None:
-        return reason
-    try:
-        slope_signs(equation.transported, equation.u)
-    except SchemeError as error:
-        return str(error)
-    return None
+_refuse_unsolved = partial(_refuse_unknown, critical_points)
+_refuse_unordered = partial(_refuse_unknown, slope_signs)
 
 
 def _refuse_not_both(equation: Equation) -> str | None:
@@ -247,7 +232,7 @@ def _rusanov(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Ex
 def _lax_wendroff(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr) -> sp.Expr:
     """½ a (f(P) + f(N)) − Δt/(2 c δ) a² f′(½(P + N)) (f(N) − f(P))."""
     f, u = equation.transported, equation.u
-    rise = slope_of(f, u) * jump if is_linear(f, u) else transported_at(equation, N) - transported_at(equation, P)
+    rise = differentiate(f, u) * jump if is_linear(f, u) else transported_at(equation, N) - transported_at(equation, P)
     capacity = sp.Add(*(equation.at_cell(equation.capacity, end, at) for end, at in ((P, "P"), (N, "N")))) / 2
     steepness = transport_slope(equation, (P + N) / 2) * normal_velocity(equation) ** 2
     return _mean(equation, P, N) - symbol(STEP) * steepness * rise / (2 * capacity * symbol("delta"))
@@ -302,7 +287,8 @@ def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Exp
     B(x) = ½x coth(½x) − ½x; coth has neither the overflow of eˣ nor the cancellation of eˣ − 1. With q = |Pe|/2 the
     product |a f′| δ/2 · coth(q) is K q/tanh(q): K as q → 0, and |a f′| δ/2, which is upwind, as K → 0.
     """
-    delta, K = symbol("delta"), face_conductivity(equation, P, N)
+    delta = symbol("delta")
+    K = -diffusive_flux(equation, P, N, delta)
     half = sp.Abs(normal_velocity(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
     effective = maximum(half, _FLAT * K) / sp.tanh(maximum(half / maximum(K, TINY), _FLAT))
     return _mean(equation, P, N) - effective * jump / delta

@@ -17,7 +17,7 @@ from fluxforge.errors import ExpressionError, SchemeError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.scheme._diffusion import gradient_round
+from fluxforge.scheme._diffusion import least_squares_gradient, vector_symbols
 from fluxforge.scheme._integrate import TWO_POINT, State, integrate
 from fluxforge.scheme._scheme import (
     EXPLICIT,
@@ -33,8 +33,7 @@ from fluxforge.scheme._scheme import (
     message_symbols,
     output_symbols,
 )
-from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau
-from fluxforge.scheme._tableau import rkl2 as rkl2_tableau
+from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tableau, rkl2_tableau
 
 
 class SchemeBuilder:
@@ -112,7 +111,8 @@ def gradient_names(dimension: int) -> tuple[str, ...]:
 @cache
 def gradient_stage(dimension: int) -> Stage:
     """The least-squares gradient of T in every cell; a ghost shows its owner's."""
-    return gradient_round(HEAT, State(), dimension, "")
+    axes = COORDINATES[:dimension]
+    return least_squares_gradient(vector_symbols("d", axes), State(), "", axes)
 
 
 def correction_text(dimension: int, normal: str = "d_n") -> str:
@@ -219,11 +219,6 @@ def _heat_scheme(tableau: Tableau) -> Scheme:
     return integrate(tableau, HEAT, PLAIN)
 
 
-def rkl2(s: int) -> Scheme:
-    """Runge–Kutta–Legendre of order two with s stages for the heat equation."""
-    return _heat_scheme(rkl2_tableau(s))
-
-
 BUILT_IN: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
@@ -231,7 +226,7 @@ BUILT_IN: dict[str, Scheme] = {
         _heat_scheme(MIDPOINT),
         MIDPOINT_PRINTED,
         _heat_scheme(RK4),
-        rkl2(8),
+        _heat_scheme(rkl2_tableau(8)),
         TWO_HOP,
         TWO_HOP_PRINTED,
         _heat_scheme(CRANK_NICOLSON),

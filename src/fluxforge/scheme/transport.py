@@ -32,15 +32,15 @@ contains 0. `ssp2` and `ssp3` are means of such steps of Δt and keep the same b
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 import sympy as sp
 
 from fluxforge.errors import SchemeError
-from fluxforge.expression._symbols import COORDINATES, symbol
+from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import BUILT_IN, Equation
-from fluxforge.scheme._diffusion import least_squares_gradient, vector_symbols
-from fluxforge.scheme._integrate import Prepared, Space, State
+from fluxforge.scheme._diffusion import dot, gradient_symbols, least_squares_gradient, vector_symbols
+from fluxforge.scheme._integrate import PLANE, Axes, Prepared, Space, State
 from fluxforge.scheme._scheme import STEP, Ghost, Hop, Message, Output, Reduction, Stage
 from fluxforge.scheme.fluxes import (
     FLUXES,
@@ -52,7 +52,7 @@ from fluxforge.scheme.fluxes import (
     minimum,
     refuse_without_transport,
 )
-from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, limited_space
+from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, keep_all, limited_space
 
 # K³ of Venkatakrishnan's limiter, K = 1/2, as a decimal: it has whatever unit ε² needs.
 _K_CUBED = sp.Float(0.125)
@@ -76,13 +76,12 @@ def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: i
     return minimum(sp.S.One, part(up, most), part(down, least))
 
 
-def slope_round(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWNER) -> Stage:
+def slope_round(state: State, tag: str, axes: Axes, ghost: Ghost = Ghost.OWNER) -> Stage:
     """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0.
 
     `ghost` is what a ghost shows of these two differences.
     """
-    d = vector_symbols("d", COORDINATES[:dimension])
-    gradient = least_squares_gradient(d, symbol("delta") ** 2, state, tag)
+    gradient = least_squares_gradient(vector_symbols("d", axes), state, tag, axes)
     extremes = {
         "most": Message(state.jump, Hop.EDGE, Reduction.MAX),
         "least": Message(state.jump, Hop.EDGE, Reduction.MIN),
@@ -94,12 +93,11 @@ def slope_round(state: State, dimension: int, tag: str, ghost: Ghost = Ghost.OWN
     return Stage({**gradient.messages, **extremes}, {**gradient.outputs, **outputs})
 
 
-def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state: State, tag: str) -> Prepared:
-    axes = COORDINATES[:dimension]
-    p = {axis: symbol(f"p_{axis}") for axis in axes}
-    ahead = sp.Add(*(symbol(f"g_{axis}{tag}_P") * p[axis] for axis in axes))
-    back = sp.Add(*(symbol(f"g_{axis}{tag}_N") * (p[axis] - symbol(f"d_{axis}")) for axis in axes))
-    allowed = limit(ahead, symbol(f"rise{tag}_P"), symbol(f"fall{tag}_P"), dimension)
+def _prepare_slopes(limit: FaceLimit, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
+    p, d = vector_symbols("p", axes), vector_symbols("d", axes)
+    ahead = dot(gradient_symbols("P", axes, tag), p)
+    back = dot(gradient_symbols("N", axes, tag), tuple(a - b for a, b in zip(p, d, strict=True)))
+    allowed = limit(ahead, symbol(f"rise{tag}_P"), symbol(f"fall{tag}_P"), len(axes))
     limits = Stage(
         {"limit": Message(allowed, Hop.EDGE, Reduction.MIN)}, {f"psi{tag}": Output(symbol("limit"), Ghost.OWNER)}
     )
@@ -109,87 +107,65 @@ def _prepare_slopes(limit: FaceLimit, dimension: int, equation: Equation, state:
     right = N + symbol("chi") * symbol(f"psi{tag}_N") * back
     flux = exact_flux(equation).formula(equation, left, right, right - left)
     flux += diffusive_flux(equation, P, N, state.jump)
-    return Prepared((slope_round(state, dimension, tag), limits), Message(-symbol("A") * flux))
+    return Prepared((slope_round(state, tag, axes), limits), Message(-symbol("A") * flux))
 
 
-def _slope_space(name: str, summary: str, limit: FaceLimit) -> Callable[[int], Space]:
-    @cache
-    def in_dimension(dimension: int) -> Space:
-        return Space(
-            name,
-            summary,
-            partial(_prepare_slopes, limit, dimension),
-            refuse=refuse_without_transport,
-            default=BUILT_IN["advection"],
-            linear=False,
-            in_dimension=in_dimension,
-        )
-
-    return in_dimension
-
-
-barth_jespersen = _slope_space(
-    "barth-jespersen",
-    "least-squares slopes in cells of any shape with Barth's and Jespersen's limiter",
-    _barth_jespersen,
-)
-venkatakrishnan = _slope_space(
-    "venkatakrishnan", "least-squares slopes in cells of any shape with Venkatakrishnan's limiter", _venkatakrishnan
-)
+def _slope_space(name: str, summary: str, limit: FaceLimit) -> Space:
+    return Space(
+        name,
+        summary,
+        partial(_prepare_slopes, limit),
+        axes=PLANE,
+        refuse=refuse_without_transport,
+        default=BUILT_IN["advection"],
+        linear=False,
+    )
 
 
 BOUNDED = "bounded-"
 """The prefix of the names of these spaces."""
 
 
-def bounded_space(limiter: Limiter) -> Callable[[int], Space]:
-    """Transport with this limiter in cells of any shape, kept between the neighbours' values; by dimension."""
+def bounded_space(limiter: Limiter) -> Space:
+    """Transport with this limiter in cells of any shape of the plane, kept between the neighbours' values."""
     return _limited_space(limiter, f"{BOUNDED}{limiter.name}", "kept between the values of the neighbours", cut=True)
 
 
-def unbounded_space(limiter: Limiter) -> Callable[[int], Space]:
+def unbounded_space(limiter: Limiter) -> Space:
     """`bounded_space` without the cut to the neighbours' range, as the limiters of lines are on triangles."""
     return _limited_space(
         limiter, f"unbounded-{limiter.name}", "not kept between the values of the neighbours", cut=False
     )
 
 
-def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Callable[[int], Space]:
-    @cache
-    def in_dimension(dimension: int) -> Space:
-        return Space(
-            name,
-            f"{limiter.summary} at the faces of cells of any shape, {words}",
-            partial(_prepare_limited, limiter, dimension, cut),
-            refuse=refuse_without_transport,
-            default=BUILT_IN["advection"],
-            linear=False,
-            centred=True,
-            in_dimension=in_dimension,
-        )
-
-    return in_dimension
+def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Space:
+    return Space(
+        name,
+        f"{limiter.summary} at the faces of cells of any shape, {words}",
+        partial(_prepare_limited, limiter, cut),
+        axes=PLANE,
+        refuse=refuse_without_transport,
+        default=BUILT_IN["advection"],
+        linear=False,
+        centred=True,
+    )
 
 
-def _prepare_limited(
-    limiter: Limiter, dimension: int, cut: bool, equation: Equation, state: State, tag: str
-) -> Prepared:
+def _prepare_limited(limiter: Limiter, cut: bool, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     check_stages(limiter, tag)
-    rear, front = (_extrapolate_difference(state, dimension, f"{tag}_{end}") for end in "PN")
-    keep = {"keep": _cut_to_bounds(tag)} if cut else {}
-    face = LimitedFace(equation, state, limiter, rear, front, **keep)
+    rear, front = (_extrapolate_difference(state, end, tag, axes) for end in "PN")
+    face = LimitedFace(equation, state, limiter, rear, front, _cut_to_bounds(tag) if cut else keep_all)
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
-    around = slope_round(state, dimension, tag, Ghost.ZERO)
+    around = slope_round(state, tag, axes, Ghost.ZERO)
     if cut:
         around = _add_outflow(around, face.speed(), equation, state, tag)
     flux = face.reconstructed_flux() if tag else face.corrected_flux()
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
 
-def _extrapolate_difference(state: State, dimension: int, end: str) -> sp.Expr:
+def _extrapolate_difference(state: State, end: str, tag: str, axes: Axes) -> sp.Expr:
     """The difference of u over d behind P, or ahead of N, from the gradient there: 2 g·d − (u_N − u_P)."""
-    steps = (symbol(f"g_{axis}{end}") * symbol(f"d_{axis}") for axis in COORDINATES[:dimension])
-    return 2 * sp.Add(*steps) - state.jump
+    return 2 * dot(gradient_symbols(end, axes, tag), vector_symbols("d", axes)) - state.jump
 
 
 def _add_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
@@ -215,7 +191,7 @@ def _cut_to_bounds(tag: str) -> Keep:
     return keep
 
 
-def _prepare_flux(flux: NumericalFlux, equation: Equation, state: State, tag: str) -> Prepared:
+def _prepare_flux(flux: NumericalFlux, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     if tag and flux.one_step:
         raise SchemeError(f"flux {flux.name!r} contains the time step: take forward Euler")
     return Prepared((), Message(-symbol("A") * flux.of(equation, state.at("_P"), state.at("_N"), state.jump)))
@@ -230,8 +206,14 @@ def two_point_space(flux: NumericalFlux) -> Space:
 TRANSPORT: tuple[Space, ...] = (
     *map(two_point_space, FLUXES.values()),
     *map(limited_space, LIMITERS.values()),
-    *(bounded_space(limiter)(2) for limiter in LIMITERS.values()),
-    barth_jespersen(2),
-    venkatakrishnan(2),
+    *map(bounded_space, LIMITERS.values()),
+    _slope_space(
+        "barth-jespersen",
+        "least-squares slopes in cells of any shape with Barth's and Jespersen's limiter",
+        _barth_jespersen,
+    ),
+    _slope_space(
+        "venkatakrishnan", "least-squares slopes in cells of any shape with Venkatakrishnan's limiter", _venkatakrishnan
+    ),
 )
 """All discretisations of transport, those in cells of any shape for the plane (`Space.at` gives them in space)."""

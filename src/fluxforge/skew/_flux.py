@@ -266,4 +266,4 @@ class ChosenLaw:
         """The scheme of the heat equation with forward Euler."""
         summary = f"flux for skewed meshes, its free coefficient chosen for {self.objective}"
         space = damped_space(name, summary, to_damping(self.constants))
-        return integrate(EULER, HEAT, space(2), name=name)
+        return integrate(EULER, HEAT, space, name=name)

@@ -11,18 +11,12 @@ from fluxforge.stepping._exponential import (
     corrected_euler,
     krylov_exponential,
     nearest_polynomial,
-    optimal_interval,
     optimal_polynomial,
 )
 from fluxforge.stepping._field import field_on_cells, read_field
 from fluxforge.stepping._folder import prepare_folder
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_numbers, freeze_flux, freeze_network
-from fluxforge.stepping._limit import (
-    StepLimit,
-    fastest_eigenvalues,
-    real_interval,
-    step_limit,
-)
+from fluxforge.stepping._limit import StepLimit, fastest_eigenvalues, real_interval, step_limit
 from fluxforge.stepping._linear import LinearStepper
 from fluxforge.stepping._march import choose_step
 from fluxforge.stepping._picture import comparison_figure
@@ -37,7 +31,6 @@ from fluxforge.stepping._simulation import (
     animation,
     write_comparison,
     write_run,
-    write_series,
 )
 from fluxforge.stepping._solvers import Solver, factorise
 from fluxforge.stepping._steady import (
@@ -96,7 +89,6 @@ __all__ = [
     "nearest_polynomial",
     "network_stepper",
     "operator",
-    "optimal_interval",
     "optimal_polynomial",
     "overshoot",
     "prepare_folder",
@@ -114,5 +106,4 @@ __all__ = [
     "stepper",
     "write_comparison",
     "write_run",
-    "write_series",
 ]

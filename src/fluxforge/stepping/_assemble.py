@@ -48,14 +48,14 @@ def assemble(
     check_graph(graph)
     if stages is None:
         raise SchemeError(f"scheme {scheme.name!r} is not linear in T and S, so it has no matrix")
-    work = _Assembly(scheme, graph, dt=dt, parameters=parameters)
-    return tuple(work.stage(stage) for stage in stages)
+    assembly = _Assembly(scheme, graph, dt=dt, parameters=parameters)
+    return tuple(assembly.assemble_stage(stage) for stage in stages)
 
 
 def operator(scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None = None) -> Operator:
     """The whole step as one affine map of T and S, by composing the stages."""
     stages = assemble(scheme, graph, dt=dt, parameters=parameters)
-    return compose(stages, check_graph(graph).cells, theta=float(scheme.theta))
+    return compose(stages, graph.cells, theta=float(scheme.theta))
 
 
 def compose(stages: tuple[Mapping[str, AffineMap], ...], n: int, *, theta: float = 0.0) -> Operator:
@@ -100,9 +100,7 @@ def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None =
 
 def _refuse_kinks(scheme: Scheme) -> None:
     """Raise SchemeError for a formula that is not smooth in Δt: a complex step differentiates smooth functions only."""
-    parts = [message.expression for stage in scheme.stages for message in stage.messages.values()]
-    parts += [output.expression for stage in scheme.stages for output in stage.outputs.values()]
-    for part in parts:
+    for part in scheme.formulas():
         for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign, AtMost, Below, Select):
             if symbol("dt") in kink.free_symbols:
                 raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
@@ -175,12 +173,13 @@ class _Assembly:
         self.cells = {symbol(name): value for name, value in fields.cells.items()}
         self.fixed: dict[str, np.ndarray] = {}
 
-    def stage(self, stage: LinearStage) -> dict[str, AffineMap]:
+    def assemble_stage(self, stage: LinearStage) -> dict[str, AffineMap]:
         sums = {
             name: np.where(self.hops[hop].mask, self._slot_values(hop, expression), 0.0).sum(axis=1)
             for name, (hop, expression) in stage.fixed_messages.items()
         }
-        at_node = self._node_values() | {symbol(name): value for name, value in sums.items()}
+        known = {symbol(name): value for name, value in {"V": self.graph.V, **self.fixed, **sums}.items()}
+        at_node = self.parameters | self.cells | known
         messages = {name: self._message(hop, affine) for name, (hop, affine) in stage.messages.items()}
         outputs = {name: self._output(affine, at_node, messages) for name, affine in stage.outputs.items()}
         for name, expression in stage.fixed_outputs.items():
@@ -188,10 +187,6 @@ class _Assembly:
             if name == "T_new":
                 outputs[name] = AffineMap({}, self.fixed[name])
         return outputs
-
-    def _node_values(self) -> dict[sp.Symbol, Any]:
-        known = {symbol(name): value for name, value in self.fixed.items()}
-        return self.parameters | self.cells | {symbol("V"): self.graph.V} | known
 
     def _column(self, expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> Column:
         with np.errstate(all="ignore"):
@@ -287,7 +282,12 @@ def sides(step: Operator) -> tuple[csr_array, csr_array]:
 def symmetric_system(step: Operator, V: Float[np.ndarray, " cells"]) -> csr_array | None:
     """V·(the left side), which is symmetric for a conservative two-point flux; None where it is not."""
     left = csr_array(diags_array(V) @ sides(step)[0])
-    return left if abs(left - left.T).max() <= 1e-12 * abs(left).max() else None
+    return left if is_symmetric(left) else None
+
+
+def is_symmetric(matrix: csr_array) -> bool:
+    """Whether a matrix is symmetric to round-off."""
+    return bool(abs(matrix - matrix.T).max() <= 1e-12 * abs(matrix).max())
 
 
 def exchange_rows(step: Operator) -> csr_array:

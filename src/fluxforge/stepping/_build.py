@@ -32,12 +32,7 @@ from fluxforge.stepping._implicit import (
 )
 from fluxforge.stepping._linear import conjugate_gradient_stepper, linear_stepper
 from fluxforge.stepping._solvers import Solver
-from fluxforge.stepping._stepper import (
-    AbstractStepper,
-    general_stepper,
-    local_order,
-    scheme_for_cells,
-)
+from fluxforge.stepping._stepper import AbstractStepper, general_stepper, local_order, scheme_for_cells
 
 DIRECT_MOST_CELLS = 100_000
 # Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
@@ -132,8 +127,7 @@ def _implicit_stepper(
     solver: Solver,
     order: np.ndarray | None,
 ) -> AbstractStepper:
-    if linear_stages(scheme) is None:
-        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
+    check_linear(scheme)
     step = operator(scheme, graph, dt=dt, parameters=parameters)
     # Rows times c V are those of a conservative two-point flux: symmetric.
     weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
@@ -149,6 +143,12 @@ def _implicit_stepper(
         else krylov_solver(step, scheme.equation, graph, dt=dt, parameters=parameters, weight=weight, method=solver)
     )
     return iterative_stepper(step, chosen, weight=weight, source=S, dtype=dtype)
+
+
+def check_linear(scheme: Scheme) -> None:
+    """Raise InputError for an implicit scheme that is not linear."""
+    if linear_stages(scheme) is None:
+        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
 
 
 def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg", "cg", "bicgstab"]:

@@ -11,7 +11,7 @@ each multigrid level a residual and two sweeps, in proportion to its entries.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from scipy.special import ive
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.scheme._tableau import Tableau
-from fluxforge.stepping._solvers import Multigrid, dot
+from fluxforge.stepping._solvers import Multigrid, conjugate_gradients, dot
 
 MOST_STAGES = 32
 # Points per degree at which |p| is bounded: between two of them it may exceed the bound by (π/(2·200))²/2 ≈ 3e-5.
@@ -81,7 +81,7 @@ def chebyshev_exponential(degree: int, reach: float) -> Polynomial:
 
 @cache
 def optimal_polynomial(stages: int) -> Polynomial:
-    """The polynomial 1 + z + z²/2 + … of a degree with |p| ≤ 1 on the longest interval; no damping."""
+    """The polynomial 1 + z + z²/2 + … of a degree with |p| ≤ 1 on the longest interval, `reach`; no damping."""
     if not 2 <= stages <= MOST_STAGES:
         raise InputError(f"stages: should be 2 to {MOST_STAGES}, got {stages}")
     if stages == 2:
@@ -94,11 +94,6 @@ def optimal_polynomial(stages: int) -> Polynomial:
         if high - low <= 1e-8 * high:
             break
     return _least_bound(stages, low)[1]
-
-
-def optimal_interval(stages: int) -> float:
-    """β of `optimal_polynomial`: the length of the interval on which |p| ≤ 1."""
-    return optimal_polynomial(stages).reach
 
 
 @cache
@@ -205,15 +200,10 @@ _MOST_SOLVER_ITERATIONS = 200
 
 
 @dataclass
-class Work:
-    """Applications of A, counted up."""
-
-    applications: float = 0.0
-
-
-@dataclass(frozen=True)
 class ImplicitStep:
     """One step of `method`, "crank-nicolson" or "tr-bdf2"; A is Δt times the operator, `tolerance` of the change.
+
+    `applications` of A are counted up from step to step.
 
     TR-BDF2 is the trapezoidal rule up to γΔt, γ = 2 − √2, and the backward difference formula of second order through
     u, that and u': both solve with 1 − γ/2 A.
@@ -223,7 +213,7 @@ class ImplicitStep:
     A: csr_array
     V: CellField
     tolerance: float = 1e-5
-    work: Work = field(default_factory=Work)
+    applications: float = 0.0
 
     @cached_property
     def solver(self) -> Multigrid:
@@ -241,7 +231,7 @@ class ImplicitStep:
     def __call__(self, T: CellField) -> CellField:
         """One step."""
         rate = self.A @ T
-        self.work.applications += 1.0
+        self.applications += 1.0
         if self.method == "crank-nicolson":
             return T + self._solve(rate)
         first = self._solve(GAMMA * rate)
@@ -249,23 +239,19 @@ class ImplicitStep:
 
     def _solve(self, right: CellField) -> CellField:
         """Solve (1 − θA) x = right by conjugate gradients on V times it."""
-        x, r = np.zeros_like(right), self.V * right
-        size = _norm(r, self.V)
-        z = self.solver.cycle(r)
-        p, product = z.copy(), dot(r, z)
-        for _ in range(_MOST_SOLVER_ITERATIONS):
-            self.work.applications += self.work_per_iteration
-            Ap = self.solver.A @ p
-            length = product / dot(p, Ap)
-            x += length * p
-            r -= length * Ap
-            if _norm(r, self.V) <= self.tolerance * size:
-                return x
-            z = self.solver.cycle(r)
-            product, last = dot(r, z), product
-            p = z + (product / last) * p
-        raise NumericalError(
-            f"a linear system is not solved in {_MOST_SOLVER_ITERATIONS} iterations of conjugate gradients"
+        r = self.V * right
+        within = self.tolerance * _norm(r, self.V)
+
+        def apply(p: CellField) -> CellField:
+            self.applications += self.work_per_iteration
+            return np.asarray(self.solver.A @ p)
+
+        return conjugate_gradients(
+            apply,
+            self.solver.cycle,
+            r,
+            is_solved=lambda rest: _norm(rest, self.V) <= within,
+            most=_MOST_SOLVER_ITERATIONS,
         )
 
 

@@ -16,7 +16,7 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol, symbols_of
 from fluxforge.mesh._boundary import Value, evaluate_at
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, ParameterFields
 from fluxforge.mesh._parameters import Settings, exchange_weights, resolve
 from fluxforge.mesh._read import read_cell_data
 from fluxforge.mesh._walls import close_walls
@@ -47,8 +47,7 @@ def read_field(spec: str, cells: int) -> np.ndarray:
     Raises InputError, naming the file, if it cannot be read or does not match the mesh.
     """
     check_text(spec, "spec"), check_whole(cells, "cells", least=1)
-    path, _, name = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
-    values = _read_array_file(path) if Path(path).suffix == ".npy" else _read_mesh_file(path, name or "T")
+    values, (path, _) = read_array(spec, "T"), _split_spec(spec)
     if values.shape != (cells,):
         raise InputError(f"{path}: holds values of shape {values.shape}, and the mesh has {cells} cells")
     if not np.isfinite(values).all():
@@ -63,11 +62,17 @@ def read_array(spec: str, name: str) -> np.ndarray:
     Without ARRAY, the cell data are those called `name`, or T. Raises InputError, naming the file, if it cannot be
     read.
     """
-    path, _, array = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    path, array = _split_spec(spec)
     if Path(path).suffix == ".npy":
         return _read_array_file(path)
-    known = read_cell_data(path) if not array else {}
-    return _read_mesh_file(path, array or ("T" if name not in known and "T" in known else name))
+    fields = read_cell_data(path)
+    return _order_cells(fields, array or ("T" if name not in fields and "T" in fields else name), path)
+
+
+def _split_spec(spec: str) -> tuple[str, str]:
+    """The path, and the name of the array behind it, which may be empty."""
+    path, _, array = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "")
+    return path, array
 
 
 def _read_array_file(path: str) -> np.ndarray:
@@ -88,8 +93,8 @@ def _read_array_file(path: str) -> np.ndarray:
         raise InputError(f"{path}: is not a readable .npy array of numbers ({error})") from error
 
 
-def _read_mesh_file(path: str, name: str) -> np.ndarray:
-    fields = read_cell_data(path)
+def _order_cells(fields: Mapping[str, np.ndarray], name: str, path: str) -> np.ndarray:
+    """The cell data of that name in the order of the mesh's cells."""
     if name not in fields:
         raise InputError(f"{path}: has no cell data {name!r}; it has: {', '.join(sorted(fields)) or 'none'}")
     values = fields[name]
@@ -120,9 +125,13 @@ class Reaction:
 
 def cell_capacity(equation: Equation, graph: DualGraph, parameters: Settings | None) -> CellField:
     """The capacity c in each cell of a graph."""
-    fields = resolve(equation, graph, parameters)
+    return _evaluate_in_cells(equation.capacity, graph, resolve(equation, graph, parameters))
+
+
+def _evaluate_in_cells(formula: sp.Expr, graph: DualGraph, fields: ParameterFields) -> CellField:
+    """A formula of parameters in each cell."""
     known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
-    return np.broadcast_to(np.asarray(evaluate(equation.capacity, known, np), float), (graph.cells,))
+    return np.broadcast_to(np.asarray(evaluate(formula, known, np), float), (graph.cells,))
 
 
 def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings | None) -> Reaction | None:
@@ -132,14 +141,9 @@ def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings |
     if equation.u in slope.free_symbols or sp.diff(equation.reaction, equation.u, 2) != 0:
         return None
     fields = resolve(equation, graph, parameters)
-    known = {symbol(name): value for name, value in (*fields.constants.items(), *fields.cells.items())}
-
-    def in_cells(formula: sp.Expr) -> CellField:
-        return np.broadcast_to(np.asarray(evaluate(formula, known, np), float), (graph.cells,))
-
-    capacity = in_cells(equation.capacity)
-    constant = equation.reaction.xreplace({equation.u: sp.Integer(0)})
-    return Reaction(capacity, in_cells(slope) / capacity, in_cells(constant) / capacity)
+    formulas = (equation.capacity, slope, equation.reaction.xreplace({equation.u: sp.Integer(0)}))
+    capacity, slopes, constant = (_evaluate_in_cells(each, graph, fields) for each in formulas)
+    return Reaction(capacity, slopes / capacity, constant / capacity)
 
 
 # A field this many times larger than the data allow has blown up.

@@ -21,13 +21,7 @@ from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._tableau import TABLEAUX
-from fluxforge.stepping._assemble import (
-    Operator,
-    exchange_rows,
-    generator,
-    sides,
-    symmetric_system,
-)
+from fluxforge.stepping._assemble import Operator, exchange_rows, generator, sides, symmetric_system
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._solvers import (
     ROUNDED,
@@ -40,9 +34,7 @@ from fluxforge.stepping._solvers import (
     multigrid_or_ilu,
     norm,
 )
-from fluxforge.stepping._stepper import (
-    HostStepper,
-)
+from fluxforge.stepping._stepper import HostStepper
 
 # Iterative refinement: a system is solved again for its residual where that exceeds this part of the right-hand side.
 REFINE, MOST_REFINEMENTS = 1e-14, 3

@@ -9,9 +9,9 @@ from jaxtyping import Int
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from fluxforge.stepping._assemble import AffineMap, compose
 from fluxforge.stepping._kernel_program import Matrix, Program, make_program
-from fluxforge.stepping._linear import MOST_OF_STAGED, Stages, least_bytes
+from fluxforge.stepping._linear import MOST_OF_STAGED, Stages, least_bytes, merge_stages
+from fluxforge.stepping._stepper import invert_order
 
 # Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
 LANES, BLOCK = 8, 2048
@@ -23,6 +23,7 @@ PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
 # The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
 # does not say.
+SECOND_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 SHARE_OF_CACHE = 1.0
 USUAL_CACHE = 2**19
 MOST_DEPTH = 32
@@ -112,11 +113,7 @@ def _arrange_by_lanes(rows: np.ndarray) -> np.ndarray:
 
 def _rank(order: np.ndarray | None, n: int) -> Int[np.ndarray, " cells"]:
     """The new place of each cell."""
-    if order is None:
-        return np.arange(n)
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
-    return rank
+    return np.arange(n) if order is None else invert_order(order)
 
 
 def _fields(program: Program, order: np.ndarray | None, dtype: np.dtype) -> np.ndarray:
@@ -154,10 +151,10 @@ def _depth(bytes_per_cell: int, reach: int, cells: int) -> int:
     return int(np.clip(min(room, cells // 2) // max(reach, 1), 1, MOST_DEPTH))
 
 
-def second_cache_bytes(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache/index2")) -> int:
+def second_cache_bytes() -> int:
     """Bytes of a core's second cache."""
     try:
-        return int((folder / "size").read_text().strip().removesuffix("K")) * 1024
+        return int(SECOND_CACHE.read_text().strip().removesuffix("K")) * 1024
     except (OSError, ValueError):
         return USUAL_CACHE
 
@@ -168,8 +165,7 @@ def cheapest_program(stages: Stages, source: np.ndarray, width: int) -> Program:
     most = MOST_OF_STAGED * program.bytes_per_cell(width)
     if len(stages) == 1 or least_bytes(stages, n, width) > n * most:
         return program
-    whole = compose(stages, n)
-    merged = make_program(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},), source)
+    merged = make_program(merge_stages(stages, n), source)
     return merged if merged.bytes_per_cell(width) <= most else program
 
 

@@ -84,11 +84,11 @@ class Program:
 
 def make_program(stages: tuple[Mapping[str, AffineMap], ...], source: Float[np.ndarray, " cells"]) -> Program:
     """The operations of assembled stages, the source folded into the constants."""
-    work = _Work(Program(len(source)), source)
+    builder = _ProgramBuilder(Program(len(source)), source)
     for stage in stages:
         for name, affine in stage.items():
-            work.output(name, affine)
-    return _reuse_fields(work.program)
+            builder.add_output(name, affine)
+    return _reuse_fields(builder.program)
 
 
 def _reuse_fields(program: Program) -> Program:
@@ -130,7 +130,7 @@ class _Part:
     own: float
 
 
-class _Work:
+class _ProgramBuilder:
     """The fields known so far by name, and the sums of fields that are already written."""
 
     def __init__(self, program: Program, source: np.ndarray) -> None:
@@ -139,7 +139,7 @@ class _Work:
         self.sums: dict[tuple[tuple[int, float], ...], int] = {}
         self.products: dict[tuple[int, int], Operation] = {}
 
-    def output(self, name: str, affine: AffineMap) -> None:
+    def add_output(self, name: str, affine: AffineMap) -> None:
         """The operations that write one output of a stage."""
         own: dict[int, float] = {}
         gathered: dict[int, dict[int, float]] = {}

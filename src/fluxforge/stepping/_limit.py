@@ -1,7 +1,7 @@
 """The largest stable time step of a scheme on a graph."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -21,9 +21,9 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._parameters import Settings, reference_step
-from fluxforge.scheme._linear import amplification, linear_stages
+from fluxforge.scheme._linear import Z, amplification, linear_stages
 from fluxforge.scheme._scheme import Scheme, check_scheme
-from fluxforge.stepping._assemble import generator, step_matrix
+from fluxforge.stepping._assemble import generator, is_symmetric, step_matrix
 from fluxforge.stepping._field import cell_capacity, linear_reaction
 
 SAME = 1e-9
@@ -61,11 +61,12 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
 
 
 def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
-    numerator, denominator = sp.fraction(sp.together(factor))
-    if not factor.free_symbols:
-        return [float(numerator)], [float(denominator)]
-    z = next(iter(factor.free_symbols))
-    return tuple([float(c) for c in sp.Poly(part, z).all_coeffs()] for part in (numerator, denominator))  # type: ignore[return-value]
+    """The coefficients of numerator and denominator of R, highest power first."""
+    z = next(iter(factor.free_symbols), Z)
+    numerator, denominator = (
+        [float(c) for c in sp.Poly(part, z).all_coeffs()] for part in sp.fraction(sp.together(factor))
+    )
+    return numerator, denominator
 
 
 def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
@@ -76,6 +77,7 @@ def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
 
 
 _DENSE = 300
+_LARGEST_RADIUS = 1e4
 _TOLERANCE = 1e-5
 _ROUGHLY = 1e-4
 # Of a modulus of 1, and of sums of a few entries of G.
@@ -118,7 +120,7 @@ def step_limit(
     G = generator(scheme, graph, parameters=parameters).M
     weight = graph.V * cell_capacity(scheme.equation, graph, parameters)
     if not precise and interval > 0 and G.nnz:
-        symmetric = _is_symmetric(csr_array(diags_array(weight) @ G))
+        symmetric = is_symmetric(csr_array(diags_array(weight) @ G))
         if interval < math.inf and symmetric:
             low, high = enclose_rate(G, weight)
             if low > 0:
@@ -212,21 +214,21 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
 
 def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
     """Bisect below dt for eigenvalues off the real axis, whose R leaves the unit disk earlier."""
-    z = next(iter(factor.free_symbols))
-    numerator, denominator = (
-        np.array([float(c) for c in sp.Poly(part, z).all_coeffs()]) for part in sp.fraction(sp.together(factor))
-    )
+    numerator, denominator = _coefficients(factor)
 
     def stable(step: float) -> bool:
         at = step * eigenvalues
         return bool((np.abs(np.polyval(numerator, at) / np.polyval(denominator, at)) <= 1 + 1e-12).all())
 
-    if stable(dt):
-        return dt
-    low, high = 0.0, dt
+    return dt if stable(dt) else _bisect(stable, dt)
+
+
+def _bisect(holds: Callable[[float], bool], high: float) -> float:
+    """The largest number to round-off up to which `holds` is true, as it is at 0 and is not at `high`."""
+    low = 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 
@@ -245,7 +247,7 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
         return eigenvalues[np.argsort(-np.abs(eigenvalues))]
     start = np.random.default_rng(0).standard_normal(n)
     try:
-        if V is not None and _is_symmetric(csr_array(diags_array(V) @ G)):
+        if V is not None and is_symmetric(csr_array(diags_array(V) @ G)):
             root = np.sqrt(V)
             scaled = csr_array(diags_array(root) @ G @ diags_array(1 / root))
             return eigsh(scaled, k=1, which="LM", return_eigenvectors=False, v0=start, tol=_TOLERANCE, ncv=60)
@@ -259,12 +261,8 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
         raise NumericalError(f"the fastest eigenvalues of {n} cells were not found ({error})") from error
 
 
-def _is_symmetric(matrix: csr_array) -> bool:
-    return bool(abs(matrix - matrix.T).max() <= 1e-12 * abs(matrix).max())
-
-
 def disc_radius(factor: sp.Expr) -> float:
-    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 1e4.
+    """The largest r with |R| ≤ 1 on the disc |z + r| ≤ r, by bisection: such discs are nested; infinite beyond 10⁴.
 
     R has no pole there, so that its largest modulus is on the circle.
     """
@@ -276,13 +274,7 @@ def disc_radius(factor: sp.Expr) -> float:
     def inside(r: float) -> bool:
         return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
 
-    low, high = 0.0, 1e4
-    if inside(high):
-        return math.inf
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if inside(middle) else (low, middle)
-    return low
+    return math.inf if inside(_LARGEST_RADIUS) else _bisect(inside, _LARGEST_RADIUS)
 
 
 def real_interval(factor: sp.Expr) -> float:

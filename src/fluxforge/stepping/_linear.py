@@ -19,10 +19,7 @@ from fluxforge.errors import InputError
 from fluxforge.graph._padded_graph import put
 from fluxforge.stepping._assemble import AffineMap, Operator, compose, exchange_rows, symmetric_system
 from fluxforge.stepping._solvers import TOLERANCES
-from fluxforge.stepping._stepper import (
-    DeviceStepper,
-    Order,
-)
+from fluxforge.stepping._stepper import DeviceStepper, Order, invert_order
 
 Slot: TypeAlias = Float[Array, " cells"]
 
@@ -93,7 +90,7 @@ def stage_rows(
     `in_differences` says that off-diagonal entries multiply f_N − f_P, and not f_N.
     """
     n = len(source)
-    place = _Placement(n, order, dtype)
+    place = _Placement(order, dtype)
     matrices = {
         (name, field): matrix
         for name, affine in stage.items()
@@ -132,18 +129,15 @@ def stage_bytes(stage: StageRows, cells: int, width: int) -> int:
 class _Placement:
     """Puts cell arrays into the order and precision of the stepper."""
 
-    def __init__(self, n: int, order: Int[np.ndarray, " cells"] | None, dtype: np.dtype) -> None:
-        self.order = order
-        self.dtype = dtype
-        if order is not None:
-            self.rank = np.empty(n, np.int32)
-            self.rank[order] = np.arange(n, dtype=np.int32)
+    def __init__(self, order: Int[np.ndarray, " cells"] | None, dtype: np.dtype) -> None:
+        self.order, self.dtype = order, dtype
+        self.rank = None if order is None else invert_order(order)
 
     def values(self, column: np.ndarray) -> Slot:
         return put(column if self.order is None else column[self.order], self.dtype)
 
     def indices(self, column: np.ndarray) -> Int[Array, " cells"]:
-        return put(column if self.order is None else self.rank[column[self.order]], np.int32)
+        return put(column if self.rank is None else self.rank[column[self.order]], np.int32)
 
 
 def _pattern(matrices: Iterable[csr_array], n: int) -> csr_array:
@@ -257,11 +251,16 @@ def linear_stepper(
     if len(rows) > 1:
         most = MOST_OF_STAGED * sum(stage_bytes(stage, n, kind.itemsize) for stage in rows)
         if least_bytes(stages, n, kind.itemsize) <= most:
-            whole = compose(stages, n)
-            merged = lay_out(({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},))
+            merged = lay_out(merge_stages(stages, n))
             if stage_bytes(merged[0], n, kind.itemsize) <= most:
                 rows = merged
     return LinearStepper(stages=rows, order=Order.of(order), always=jnp.asarray(True), dtype=dtype)
+
+
+def merge_stages(stages: Stages, n: int) -> Stages:
+    """All stages of n cells as one: a row of the whole step per cell."""
+    whole = compose(stages, n)
+    return ({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},)
 
 
 def least_bytes(stages: Stages, n: int, width: int) -> int:

@@ -36,6 +36,15 @@ class _Panel(NamedTuple):
         axes.set_title(self.title, fontsize=10, parse_math=False)
 
 
+def field_figure(mesh: Mesh, values: CellField, *, unknown: str, title: str) -> Figure:
+    """One field with its colour bar; `unknown` is what the bar measures."""
+    figure = Figure(figsize=(6, 5.2), layout="constrained")
+    axes = figure.add_subplot()
+    draw_with_bar(axes, mesh, values, label=unknown)
+    axes.set_title(title, fontsize=11)
+    return figure
+
+
 def comparison_figure(
     mesh: Mesh,
     fields: Mapping[str, CellField],

@@ -4,7 +4,7 @@ import math
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -55,11 +55,7 @@ class Problem:
 
 
 KIND, VERSION = "problem", 1
-
-
 FILE, ARRAYS = "problem.json", "problem.npz"
-
-
 WALLS: Mapping[str, type] = {
     "dirichlet": Dirichlet,
     "neumann": Neumann,
@@ -69,18 +65,9 @@ WALLS: Mapping[str, type] = {
 }
 
 
-_PLAIN = (
-    "dt",
-    "dt_fraction",
-    "steps",
-    "end_time",
-    "start_time",
-    "save_every",
-    "force",
-    "dtype",
-    "solver",
-    "first_step",
-)
+_STRUCTURED = ("scheme", "mesh", "parameters", "initial", "source", "boundary")
+# The other fields are numbers, flags and words, and stand in the file as they are.
+_PLAIN = tuple(each.name for each in fields(Problem) if each.name not in _STRUCTURED)
 
 
 def write_problem(

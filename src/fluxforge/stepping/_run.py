@@ -19,9 +19,8 @@ from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._document import find
-from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._build import check_diffusivity, check_precision, run_stepper, stepper
+from fluxforge.stepping._build import check_diffusivity, check_linear, check_precision, run_stepper, stepper
 from fluxforge.stepping._field import CLOCK, cell_capacity
 from fluxforge.stepping._march import (
     Plan,
@@ -123,19 +122,19 @@ def simulate(
 def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int], None] | None = None) -> Simulation:
     """March a problem whose arguments were checked; see `simulate`."""
     duration = check_plan(problem.steps, problem.end_time, problem.begin, problem.save_every)
-    work = set_up(problem)
+    setup = set_up(problem)
     dt, how = problem.dt, None
     if isinstance(dt, str):
         if dt != "auto":
             raise InputError(f"dt should be a positive number or 'auto', got {describe_value(dt)}")
         dt, how = automatic_step(
-            work.scheme, work.graph, parameters=work.parameters, state=work.initial, duration=duration
+            setup.scheme, setup.graph, parameters=setup.parameters, state=setup.initial, duration=duration
         )
     step, fourier, limit = choose_step(
-        work.scheme,
-        work.graph,
-        parameters=work.parameters,
-        state=work.initial,
+        setup.scheme,
+        setup.graph,
+        parameters=setup.parameters,
+        state=setup.initial,
         dt=dt,
         dt_fraction=problem.dt_fraction,
         force=problem.force,
@@ -149,23 +148,23 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
         start=problem.start_time,
         first=problem.first_step,
     )
-    values = work.graph.value
+    values = setup.graph.value
     check_fits(
         problem.dtype,
-        {"the initial temperature": work.initial, "the source": work.source, "the boundary condition": values},
+        {"the initial temperature": setup.initial, "the source": setup.source, "the boundary condition": values},
     )
-    envelope = work.envelope()
+    envelope = setup.envelope()
     with jax.enable_x64(problem.dtype == "float64"), raise_memory_error():
-        run = march(_build_stepper(work, plan), work.initial, envelope, plan, progress=progress)
+        run = march(_build_stepper(setup, plan), setup.initial, envelope, plan, progress=progress)
     if run.blew_up_at is not None:
         for step in range(run.marks[-1], run.blew_up_at):
             for part in (0.0, 0.5, 1.0):
-                work.check_data_at(plan.start + (plan.first + step + part) * plan.dt)
-    equation = work.scheme.equation
+                setup.check_data_at(plan.start + (plan.first + step + part) * plan.dt)
+    equation = setup.scheme.equation
     result = Simulation(
-        scheme=work.scheme.name,
+        scheme=setup.scheme.name,
         mesh=problem.mesh,
-        graph=work.graph,
+        graph=setup.graph,
         times=np.array([plan.time(mark) for mark in run.marks]),
         fields=np.stack(run.fields),
         dt=plan.dt,
@@ -175,63 +174,58 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
         seconds_per_step=run.seconds_per_step,
         blew_up_at=run.blew_up_at,
         words=equation.words,
-        capacity=None if equation.capacity == 1 else cell_capacity(equation, work.graph, work.parameters),
+        capacity=cell_capacity(equation, setup.graph, setup.parameters),
         dt_choice=how,
         problem=problem,
-        notes=(*work.notes(), *_range_notes(work, plan.dt / fourier)),
+        notes=setup.notes(plan.dt / fourier),
     )
     if throw and run.blew_up_at is not None:
-        raise InstabilityError(f"scheme {work.scheme.name!r} blew up at step {run.blew_up_at} of {plan.steps}")
+        raise InstabilityError(f"scheme {setup.scheme.name!r} blew up at step {run.blew_up_at} of {plan.steps}")
     return result
 
 
-def _range_notes(work: Setup, fourier: float) -> tuple[str, ...]:
-    return () if isinstance(work.scheme, Scheme) else work.scheme.range_notes(fourier)
-
-
-def _build_stepper(work: Setup, plan: Plan) -> AbstractStepper:
+def _build_stepper(setup: Setup, plan: Plan) -> AbstractStepper:
     """The stepper of a run: that of a network, of data that change in time, or the fastest one for the scheme."""
-    problem, scheme, parameters = work.problem, work.scheme, work.parameters
+    problem, scheme, parameters = setup.problem, setup.scheme, setup.parameters
     if not isinstance(scheme, Scheme):
-        return scheme.stepper(work.graph, plan.dt, source=work.source, parameters=parameters, dtype=problem.dtype)
-    if work.varies:
-        return _build_timed_stepper(work, scheme, plan)
+        return scheme.stepper(setup.graph, plan.dt, source=setup.source, parameters=parameters, dtype=problem.dtype)
+    if setup.varies:
+        return _build_timed_stepper(setup, scheme, plan)
     return run_stepper(
         scheme,
-        work.graph,
+        setup.graph,
         plan.dt,
         steps=plan.first + plan.steps,
         parameters=parameters,
-        source=work.source,
+        source=setup.source,
         dtype=problem.dtype,
         solver=problem.solver,
     )
 
 
-def _build_timed_stepper(work: Setup, scheme: Scheme, plan: Plan) -> AbstractStepper:
-    problem, graph = work.problem, work.graph
+def _build_timed_stepper(setup: Setup, scheme: Scheme, plan: Plan) -> AbstractStepper:
+    problem, graph = setup.problem, setup.graph
     clock = Clock.of(plan.start, plan.dt, plan.first, problem.dtype)
-    parameters = {**work.parameters, **problem.parameters}
+    parameters = {**setup.parameters, **problem.parameters}
     schedule = make_schedule(
         scheme,
         graph,
-        conditions=work.conditions,
+        conditions=setup.conditions,
         parameters=parameters,
-        source=problem.source if work.source_varies else work.source,
+        source=problem.source if setup.source_varies else setup.source,
         dt=plan.dt,
         time=problem.begin,
         clock=CLOCK if any(p.name == CLOCK for p in scheme.equation.parameters) else None,
         dtype=problem.dtype,
     )
-    theta = float(scheme.theta)
     if not scheme.implicit:
         times = times_of_stages(scheme) or (0.0,) * len(scheme.stages)
         return TimedStepper(scheme, schedule, clock, times, problem.dtype)
-    if linear_stages(scheme) is None:
-        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
-    if work.matrix_varies:
+    check_linear(scheme)
+    theta = float(scheme.theta)
+    if setup.matrix_varies:
         return VaryingImplicitStepper(clock, HostOperator(scheme, graph, parameters, schedule), theta)
-    inner = stepper(scheme, graph, plan.dt, parameters=work.parameters, dtype=problem.dtype, solver=problem.solver)
+    inner = stepper(scheme, graph, plan.dt, parameters=setup.parameters, dtype=problem.dtype, solver=problem.solver)
     return TimedImplicitStepper(clock, inner, Forcing(scheme, schedule), theta)
 
 
@@ -298,11 +292,9 @@ def compare(
         raise InputError(f"unknown argument {stray[0]!r:.60}; known: {', '.join(sorted(known))}")
     check_function(progress, "progress")
     mesh = as_mesh(mesh)
-    runs = []
-    done = 0
+    runs: list[Simulation] = []
     for scheme in schemes:
-        before = done
-        report = None if progress is None else (lambda step, before=before: progress(before + step))
+        done = sum(run.steps for run in runs)
+        report = None if progress is None else (lambda step, done=done: progress(done + step))
         runs.append(simulate(scheme, mesh, progress=report, **problem))
-        done = before + runs[-1].steps
     return Comparison(tuple(runs))

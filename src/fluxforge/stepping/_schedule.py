@@ -29,7 +29,6 @@ from fluxforge.mesh._parameters import Settings, resolve, settings_at, varies_in
 from fluxforge.mesh._walls import close_walls, wall_conductance
 from fluxforge.pde._equation import Equation
 from fluxforge.scheme._scheme import Ghost, Scheme
-from fluxforge.stepping._stepper import message_symbols
 
 Time = Float[Array, ""]
 
@@ -140,7 +139,7 @@ class HostParameters:
         fields = resolve(equation, graph, settings_at(equation, self.settings, float(time), graph.dimension))
         closed = close_walls(graph, equation, fields)
         hoods = Neighbourhoods(closed, fields)
-        read = message_symbols(self.scheme)
+        read = self.scheme.symbols_in_messages()
         geometry = {
             f"{hop} {own.name}": hoods[hop].geometry[own]
             for hop in self.scheme.hops()
@@ -222,11 +221,9 @@ def make_schedule(
     equation = scheme.equation
     fields = resolve(equation, graph, settings_at(equation, parameters, time, graph.dimension))
     closed = close_walls(graph, equation, fields)
-    outflow = outflow_rule(graph, equation, fields, dtype)
+    outflow, read = outflow_rule(graph, equation, fields, dtype), scheme.symbols_in_messages()
     return Schedule(
-        graph=pad_graph(
-            closed, scheme.hops(), parameters=fields, symbols=message_symbols(scheme), outflow=outflow, dtype=dtype
-        ),
+        graph=pad_graph(closed, scheme.hops(), parameters=fields, symbols=read, outflow=outflow, dtype=dtype),
         walls=varying_walls(graph, conditions, dtype),
         source=_source(source, graph, dtype),
         follow=put(closed.following, dtype),

@@ -25,7 +25,7 @@ from fluxforge.stepping._field import (
     with_source,
 )
 from fluxforge.stepping._problem import Problem
-from fluxforge.stepping._stepper import AbstractMethod, message_symbols, scheme_for_cells
+from fluxforge.stepping._stepper import AbstractMethod, scheme_for_cells
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,20 @@ class Setup:
             self.scheme.equation, self.graph, self.parameters, initial=self.initial, source=self.source
         )
 
-    def notes(self) -> tuple[str, ...]:
-        """Remarks on the time steps for the user."""
-        requested = self.problem.scheme.name
-        if self.scheme.name != requested:
-            others = f"{requested}: cells without opposite faces have no lines of cells; {self.scheme.name} was run"
-            return (others, *self._notes_on_times())
-        return self._notes_on_times()
-
-    def _notes_on_times(self) -> tuple[str, ...]:
-        if not self.varies or not isinstance(self.scheme, Scheme) or self.scheme.implicit:
-            return ()
-        if self.scheme.claims.time_order == 1 or times_of_stages(self.scheme) is not None:
-            return ()
-        return (
-            f"{self.scheme.name}: the times of its stages are not known: sources and walls are those at the "
-            "beginning of each step, which is first order in time",
-        )
+    def notes(self, fourier: float) -> tuple[str, ...]:
+        """Remarks for the user on the scheme and its steps, whose length is given in reference steps."""
+        scheme, requested, notes = self.scheme, self.problem.scheme.name, []
+        if not isinstance(scheme, Scheme):
+            return scheme.range_notes(fourier)
+        if scheme.name != requested:
+            notes.append(f"{requested}: cells without opposite faces have no lines of cells; {scheme.name} was run")
+        times_matter = self.varies and not scheme.implicit and scheme.claims.time_order != 1
+        if times_matter and times_of_stages(scheme) is None:
+            notes.append(
+                f"{scheme.name}: the times of its stages are not known: sources and walls are those at the "
+                "beginning of each step, which is first order in time"
+            )
+        return tuple(notes)
 
     def check_data_at(self, time: float) -> None:
         """Raise InputError, naming place and time, if data that change in time cannot be used at that time."""
@@ -145,7 +142,7 @@ def check_robin_walls(scheme: Scheme | AbstractMethod, graph: DualGraph) -> None
     tensor = scheme.equation.diffusion_tensor
     if graph.transfer is None or tensor is None or not isinstance(scheme, Scheme):
         return
-    if message_symbols(scheme) & set(tensor.conormal_names):
+    if scheme.symbols_in_messages() & set(tensor.conormal_names):
         tag = graph.tags[int(graph.tag[np.isfinite(graph.transfer)][0])]
         raise InputError(
             f"the boundary condition of {tag!r}: scheme {scheme.name!r} takes no robin wall with the tensor "

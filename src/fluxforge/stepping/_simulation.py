@@ -5,7 +5,6 @@ import html
 import io
 import math
 import os
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -26,12 +25,11 @@ from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._picture import save_figure
 from fluxforge.mesh._write import write
-from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 from fluxforge.stepping._field import CELL, field_on_cells
 from fluxforge.stepping._folder import folder_names, replace_folder
 from fluxforge.stepping._limit import limit_kind
-from fluxforge.stepping._picture import comparison_figure, draw_with_bar
+from fluxforge.stepping._picture import comparison_figure, draw_with_bar, field_figure
 from fluxforge.stepping._problem import Problem, write_problem
 
 # Above this, drawing takes more than about a second.
@@ -108,11 +106,11 @@ class Simulation:
     steps: int
     seconds_per_step: float
     blew_up_at: int | None
-    words: Words = HEAT.words
-    capacity: CellField | None = None
-    dt_choice: str | None = None
-    problem: Problem | None = None
-    notes: tuple[str, ...] = ()
+    words: Words
+    capacity: CellField
+    dt_choice: str | None
+    problem: Problem
+    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
         where = f"{self.scheme:.60} on {self.graph.cells:,} cells"
@@ -137,11 +135,7 @@ class Simulation:
 
     def plot(self) -> Figure:
         """A matplotlib figure of the last saved field; `figure.savefig(path)` writes it."""
-        figure = Figure(figsize=(6, 5.2), layout="constrained")
-        axes = figure.add_subplot()
-        draw_with_bar(axes, self.mesh, self.final, label=self.words.unknown)
-        axes.set_title(_caption(self, -1), fontsize=11)
-        return figure
+        return field_figure(self.mesh, self.final, unknown=self.words.unknown, title=_caption(self, -1))
 
     def save(self, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False) -> list[Path]:
         """Write what `fluxforge simulate -o FOLDER` writes (see `write_run`); return the paths of the files."""
@@ -166,9 +160,8 @@ class Simulation:
     def summary(self) -> Summary:
         """The numbers of the run and of its last saved field."""
         T, V = self.final, self.graph.V
-        held = V if self.capacity is None else self.capacity * V
         with np.errstate(all="ignore"):
-            mean, energy, heat = V @ (T / V.sum()), 0.5 * V @ T**2, held @ T
+            mean, energy, heat = V @ (T / V.sum()), 0.5 * V @ T**2, (self.capacity * V) @ T
         return Summary(
             scheme=self.scheme,
             cells=self.graph.cells,
@@ -286,26 +279,25 @@ def _output_folder(folder: str | os.PathLike[str], *, gif: bool, overwrite: bool
 
 
 def _write_run(simulation: Simulation, folder: Path, *, gif: bool) -> list[Path]:
-    written = write_series(simulation, folder)
+    written = _write_series(simulation, folder)
     save_figure(simulation.plot(), folder / "final.png")
     written.append(folder / "final.png")
     if gif:
         animation(simulation, folder / "T.gif")
         written.append(folder / "T.gif")
-    if simulation.problem is not None:
-        written += write_problem(
-            simulation.problem,
-            folder,
-            dt=simulation.dt,
-            step=simulation.problem.first_step + simulation.steps,
-            time=float(simulation.times[-1]),
-            final=simulation.final,
-        )
+    written += write_problem(
+        simulation.problem,
+        folder,
+        dt=simulation.dt,
+        step=simulation.problem.first_step + simulation.steps,
+        time=float(simulation.times[-1]),
+        final=simulation.final,
+    )
     write_document(folder / "summary.json", "simulation", SUMMARY_VERSION, asdict(simulation.summary()))
     return [*written, folder / "summary.json"]
 
 
-def write_series(simulation: Simulation, folder: Path) -> list[Path]:
+def _write_series(simulation: Simulation, folder: Path) -> list[Path]:
     """Write the saved fields as VTU files, and the .pvd file that ParaView opens as one animation; return the paths."""
     digits = len(str(len(simulation.fields) - 1))
     frames = [folder / f"T_{k:0{digits}d}.vtu" for k in range(len(simulation.fields))]
@@ -313,10 +305,6 @@ def write_series(simulation: Simulation, folder: Path) -> list[Path]:
     numbers = {CELL: np.arange(len(simulation.mesh.cells))} if mixed else {}
     for path, T in zip(frames, simulation.fields, strict=True):
         write(simulation.mesh, path, cell_data={"T": T} | numbers)
-    for path in folder.glob("T_*.vtu"):
-        # Fields of an earlier run in the same folder that the new series.pvd does not list.
-        if path not in frames and re.fullmatch(r"T_\d+\.vtu", path.name):
-            path.unlink()
     lines = [
         f'    <DataSet timestep="{time!r}" part="0" file={quoteattr(path.name)}/>'
         for time, path in zip(simulation.times.tolist(), frames, strict=True)

@@ -107,25 +107,41 @@ class Multigrid:
         return z
 
     def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
-        """Solve ‖r − A x‖₂ ≤ within by conjugate gradients; the last iterate where round-off ends their progress."""
-        x, r = np.zeros_like(r), r.copy()
-        z = self.cycle(r)
-        p, product, scaled = z.copy(), dot(r, z), np.empty_like(r)
-        for _ in range(MOST_CG_ITERATIONS):
-            if norm(r) <= within:
-                return x
-            Ap = self.A @ p
-            curvature = dot(p, Ap)
-            if not curvature > 0.0:
-                return x
-            length = product / curvature
-            x += np.multiply(p, length, out=scaled)
-            r -= np.multiply(Ap, length, out=scaled)
-            z = self.cycle(r)
-            product, last = dot(r, z), product
-            p *= product / last
-            p += z
-        raise NumericalError(f"a linear system is not solved in {MOST_CG_ITERATIONS} iterations of conjugate gradients")
+        """Solve ‖r − A x‖₂ ≤ within by conjugate gradients."""
+        return conjugate_gradients(
+            self.A.__matmul__, self.cycle, r, is_solved=lambda rest: norm(rest) <= within, most=MOST_CG_ITERATIONS
+        )
+
+
+def conjugate_gradients(
+    apply: Callable[[np.ndarray], np.ndarray],
+    precondition: Callable[[np.ndarray], np.ndarray],
+    r: np.ndarray,
+    *,
+    is_solved: Callable[[np.ndarray], bool],
+    most: int,
+) -> np.ndarray:
+    """Solve A x = r from x = 0 until the residual `is_solved`; the last iterate where round-off ends the progress.
+
+    Raises NumericalError after `most` iterations.
+    """
+    x, r, p, product = np.zeros_like(r), r.copy(), np.zeros_like(r), 1.0
+    scaled = np.empty_like(r)
+    for _ in range(most):
+        if is_solved(r):
+            return x
+        z = precondition(r)
+        product, last = dot(r, z), product
+        p *= product / last
+        p += z
+        Ap = apply(p)
+        curvature = dot(p, Ap)
+        if not curvature > 0.0:
+            return x
+        length = product / curvature
+        x += np.multiply(p, length, out=scaled)
+        r -= np.multiply(Ap, length, out=scaled)
+    raise NumericalError(f"a linear system is not solved in {most} iterations of conjugate gradients")
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

@@ -32,12 +32,12 @@ from fluxforge.pde._words import Words
 from fluxforge.scheme._document import find
 from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme
-from fluxforge.stepping._assemble import generator
+from fluxforge.stepping._assemble import generator, is_symmetric
 from fluxforge.stepping._build import DIRECT_MOST_CELLS, check_diffusivity
 from fluxforge.stepping._field import cell_capacity, field_on_cells
 from fluxforge.stepping._folder import replace_folder
 from fluxforge.stepping._implicit import near_system
-from fluxforge.stepping._picture import draw_with_bar
+from fluxforge.stepping._picture import field_figure
 from fluxforge.stepping._setup import check_robin_walls
 from fluxforge.stepping._solvers import AbstractSolver, Krylov, Method, Multigrid, factorise, multigrid_or_ilu
 
@@ -122,11 +122,7 @@ class SteadyState:
 
     def plot(self) -> Figure:
         """A matplotlib figure of the field."""
-        figure = Figure(figsize=(6, 5.2), layout="constrained")
-        axes = figure.add_subplot()
-        draw_with_bar(axes, self.mesh, self.field, label=self.words.unknown)
-        axes.set_title(f"{self.scheme}, steady state", fontsize=11)
-        return figure
+        return field_figure(self.mesh, self.field, unknown=self.words.unknown, title=f"{self.scheme}, steady state")
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
         """Write `T_0.vtu`, `final.png` and `summary.json`; return their paths.
@@ -210,7 +206,7 @@ class _Direct:
 
 def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Settings, solver: str) -> AbstractSolver:
     """The solver asked for, or the one that takes the least time."""
-    symmetric = bool(abs(A - A.T).max() <= ROUNDED * abs(A).max())
+    symmetric = is_symmetric(A)
     if solver == "auto":
         solver = "direct" if graph.cells <= DIRECT_MOST_CELLS else "amg" if symmetric else "bicgstab"
     if solver == "direct":

@@ -46,9 +46,11 @@ class AbstractStepper(eqx.Module):
     def leave(self, T: State) -> State:
         """A field from the stepper's order to the mesh's."""
 
-    @abc.abstractmethod
     def repeat(self, T: State, steps: int) -> State:
-        """Many steps, in the stepper's own order."""
+        """Many steps, in the stepper's own order: one by one, unless a stepper has a faster way."""
+        for _ in range(steps):
+            T = self.advance(T)
+        return T
 
     def bytes_per_cell(self, cells: int) -> float | None:
         """Memory traffic of a step: every coefficient and index read once, each field read once by each stage that
@@ -130,9 +132,14 @@ class Order(eqx.Module):
         """Both directions of an order, or None for the mesh's own."""
         if order is None:
             return None
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return Order(put(order, np.int32), put(back, np.int32))
+        return Order(put(order, np.int32), put(invert_order(order), np.int32))
+
+
+def invert_order(order: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
+    """The new place of each cell."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
 
 
 class DeviceStepper(AbstractStepper):
@@ -174,9 +181,7 @@ def _is_banded(graph: DualGraph) -> bool:
 
 def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
     """The order in which a Hilbert curve of 2¹⁶ × 2¹⁶ boxes visits the points."""
-    low, span = x.min(axis=0), np.ptp(x, axis=0).max()
-    box = ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
-    u, v = box[:, 0].copy(), box[:, 1].copy()
+    u, v = _find_boxes(x).T.copy()
     distance = np.zeros(len(x), np.int64)
     for bit in reversed(range(_BITS)):
         side = 1 << bit
@@ -195,9 +200,7 @@ def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
 
 def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " cells"]:
     """The order of the points by their coordinates' bits, interleaved: the same in every dimension."""
-    d = x.shape[1]
-    low, span = x.min(axis=0), np.ptp(x, axis=0).max()
-    box = ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
+    d, box = x.shape[1], _find_boxes(x)
     key = np.zeros(len(x), np.int64)
     for bit in range(_BITS):
         for axis in range(d):
@@ -205,14 +208,14 @@ def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " c
     return np.argsort(key, kind="stable")
 
 
+def _find_boxes(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, "cells dimension"]:
+    """The box of each point among 2¹⁶ along the longest side of the mesh."""
+    low, span = x.min(axis=0), np.ptp(x, axis=0).max()
+    return ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
+
+
 # With arrays of its own for every slot, a step of 10⁶ squares takes a fraction of the time; compiling it takes longer.
 _LEAST_BY_SLOT = 1 << 14
-
-
-def message_symbols(scheme: Scheme) -> set[str]:
-    """The names of all symbols in the messages of a scheme."""
-    messages = (message for stage in scheme.stages for message in stage.messages.values())
-    return {own.name for message in messages for own in message.expression.free_symbols}
 
 
 class GeneralStepper(DeviceStepper):
@@ -251,7 +254,7 @@ def general_stepper(
         close_walls(graph, scheme.equation, fields),
         scheme.hops(),
         parameters=fields,
-        symbols=message_symbols(scheme),
+        symbols=scheme.symbols_in_messages(),
         outflow=outflow_rule(graph, scheme.equation, fields, dtype),
         dtype=dtype,
         by_slot=by_slot,
@@ -276,12 +279,6 @@ class HostStepper(AbstractStepper):
 
     def leave(self, T: State) -> State:
         """The mesh's order is the stepper's."""
-        return T
-
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps."""
-        for _ in range(steps):
-            T = self.advance(T)
         return T
 
 

@@ -88,12 +88,6 @@ class HostTimed(AbstractStepper):
         """The field alone."""
         return T[:-1]
 
-    def repeat(self, T: State, steps: int) -> State:
-        """Many steps."""
-        for _ in range(steps):
-            T = self.advance(T)
-        return T
-
 
 class Forcing(eqx.Module):
     """C(t) = N S(t) + b(t) of a linear F(T) = M T + c(t): F of a field that is 0."""
@@ -159,9 +153,8 @@ class HostOperator:
         if self.schedule.clock is not None:
             settings[self.schedule.clock] = time
         if np.isnan(follow).any():
-            resolve(
-                self.scheme.equation, self.graph, settings
-            )  # Raises an error that names the parameter, if a parameter is the cause.
+            # Raises an error that names the parameter, if a parameter is the cause.
+            resolve(self.scheme.equation, self.graph, settings)
             tag = self.graph.tags[int(self.graph.tag[np.isnan(follow)][0])]
             raise InputError(
                 f"h of the boundary condition of {tag!r} is below 0 at time {time:g}; it should be 0 or more"

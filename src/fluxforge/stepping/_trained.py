@@ -26,10 +26,7 @@ from fluxforge.mesh._walls import close_walls
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.stepping._build import check_64_bits, check_precision
 from fluxforge.stepping._field import field_on_cells
-from fluxforge.stepping._stepper import (
-    AbstractMethod,
-    DeviceStepper,
-)
+from fluxforge.stepping._stepper import AbstractMethod, DeviceStepper
 
 
 class NetworkStepper(DeviceStepper):

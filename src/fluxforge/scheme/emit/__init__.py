@@ -12,11 +12,7 @@ from fluxforge.scheme.emit._python import emit_jax, emit_numpy
 __all__ = [
     "TARGETS",
     "emit",
-    "emit_c",
     "emit_c_mesh",
-    "emit_jax",
-    "emit_latex",
-    "emit_numpy",
     "example_arrays",
     "formula_latex",
     "mesh_arrays",

@@ -4,19 +4,28 @@ import re
 from collections.abc import Mapping
 from string import Template
 
-import sympy as sp
-
-from fluxforge.scheme._scheme import ALL_ENDS, GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage, constants
+from fluxforge.scheme._scheme import (
+    ALL_ENDS,
+    GEOMETRY,
+    IN_SPACE,
+    NEXT,
+    Ghost,
+    Hop,
+    Message,
+    Reduction,
+    Scheme,
+    Stage,
+    constants,
+)
 from fluxforge.scheme.emit._c_text import CALL, CG, HELPERS, INCLUDES, MESH, NEEDS
 from fluxforge.scheme.emit._dialects import c_dialect, write_infix
+from fluxforge.scheme.emit._implicit import check_solvable, diagonal_stages
 from fluxforge.scheme.emit._plan import (
+    PATH_VECTOR,
     Arguments,
     all_expressions,
     c_comment,
-    check_solvable,
-    diagonal_stages,
     find_called_helpers,
-    message_reductions,
     messages_by_hop,
     symbol_names,
     to_identifier,
@@ -36,12 +45,12 @@ _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 SLOTS = "{}_of"
 
 
-class CNames:
-    """Names in the file of a scheme, whose functions all begin with `prefix`."""
+class _Names:
+    """Names in the file of a scheme, whose functions all begin with `prefix`; `slots` are its arrays over slots."""
 
     def __init__(self, prefix: str, scheme: Scheme) -> None:
-        self._constants = constants(scheme.equation)
-        self._slots = Arguments.of(scheme).slots
+        self.constants = set(constants(scheme.equation))
+        self.slots = Arguments.of(scheme).slots
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
     def spell_name(self, name: str) -> str:
@@ -50,7 +59,7 @@ class CNames:
 
     def at_cell(self, name: str, cell: str = "P") -> str:
         """A parameter, V, a field or an output in a cell."""
-        if name in self._constants:
+        if name in self.constants:
             return self.spell_name(name)
         return f"mesh->V[{cell}]" if name == "V" else f"{self.spell_name(name)}[{cell}]"
 
@@ -58,70 +67,67 @@ class CNames:
         """A symbol of one path P → N → Q at P, at N or along a leg, N being a cell."""
         field, _, end = name.rpartition("_")
         if end in ("PN", "NQ"):
-            table = SLOTS.format(field) if field in self._slots else f"mesh->{field}"
+            table = SLOTS.format(field) if field in self.slots else f"mesh->{field}"
             return f"{table}[{'first' if end == 'PN' else 'second'}]"
         return self.at_cell(field, end)
 
 
-_APART = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
 _START = {Reduction.SUM: "0.0", Reduction.MIN: "HUGE_VAL", Reduction.MAX: "-HUGE_VAL"}
 
 
-class CStage:
-    """Writes the loop over cells of one stage."""
+class _Loops:
+    """Writes the loop over cells of each stage."""
 
-    def __init__(self, scheme: Scheme, prefix: str) -> None:
-        self._prefix = prefix
-        self._names = CNames(prefix, scheme)
-        self._constants = set(constants(scheme.equation))
-        self._slots = Arguments.of(scheme).slots
+    def __init__(self, scheme: Scheme, prefix: str, names: _Names) -> None:
+        self._prefix, self._names = prefix, names
         self._dialect = c_dialect(prefix)
-        self._reductions: dict[str, Reduction] = {}
         self._rules = scheme.ghost_rules() | {"S": Ghost.ZERO}
         self._rules |= dict.fromkeys(Arguments.of(scheme).cells, Ghost.OWNER)
 
-    def of(self, stage: Stage) -> list[str]:
+    def write_stage(self, stage: Stage) -> list[str]:
         """The lines of the loop."""
-        lines = []
-        self._reductions = message_reductions(stage)
+        lines: list[str] = []
+        own: dict[str, str] = {}
         write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
         for hop, messages in messages_by_hop(stage).items():
-            lines += [f"double {self._names.spell_name(name)} = {_START[self._reductions[name]]};" for name in messages]
+            own |= {name: self._names.spell_name(name) for name in messages}
+            lines += [f"double {own[name]} = {_START[message.reduction]};" for name, message in messages.items()]
             lines += write[hop](messages)
-        own = {name: self._names.spell_name(name) for messages in messages_by_hop(stage).values() for name in messages}
         for name, output in stage.outputs.items():
             text = write_infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))
             lines.append(_statement(f"{self._names.spell_name(name)}[P] =", text))
         return _loop("size_t P = 0; P < mesh->cells; P++", lines)
 
-    def _edges(self, messages: Mapping[str, sp.Expr]) -> list[str]:
+    def _varying_names(self, messages: Mapping[str, Message]) -> set[str]:
+        """The symbols of messages that differ from slot to slot."""
+        return symbol_names(message.expression for message in messages.values()) - self._names.constants
+
+    def _edges(self, messages: Mapping[str, Message]) -> list[str]:
         lines = ["const size_t e = P*mesh->slots + k;", "if (!mesh->used[e]) continue;"]
-        names = symbol_names(messages.values())
+        names = self._varying_names(messages)
         for end, table in (("N", "node"), ("B", "behind"), ("F", "ahead")):
             if any(name.endswith(f"_{end}") for name in names):
                 lines.append(f"const size_t {end} = (size_t)mesh->{table}[e];")
-        for name in sorted(names - self._constants):
-            lines.append(f"const double {name} = {self._on_edge(name)};")
+        lines += [f"const double {name} = {self._on_edge(name)};" for name in sorted(names)]
         return _loop("size_t k = 0; k < mesh->slots; k++", lines + self._add_messages(messages))
 
     def _on_edge(self, name: str) -> str:
         field, _, end = name.rpartition("_")
         if name in GEOMETRY[Hop.EDGE]:
             return f"mesh->{name}[e]"
-        if name in self._slots:
+        if name in self._names.slots:
             return f"{SLOTS.format(name)}[e]"
         return self._names.at_cell(field) if end == "P" else self._at_node(field, end)
 
-    def _paths(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        names = symbol_names(messages.values()) - self._constants
+    def _paths(self, messages: Mapping[str, Message]) -> list[str]:
+        names = self._varying_names(messages)
         lines = ["const size_t second = N*mesh->slots + l;", "if (!mesh->used[second]) continue;"]
         if any(name.endswith("_Q") for name in names):
             lines.append("const size_t Q = (size_t)mesh->node[second];")
         for name in sorted(names):
             field, _, end = name.rpartition("_")
-            lines.append(
-                f"const double {name} = {self._at_node(field, end) if end == 'Q' else self._names.on_path(name)};"
-            )
+            value = self._at_node(field, end) if end == "Q" else self._names.on_path(name)
+            lines.append(f"const double {name} = {value};")
         outer = [
             "const size_t first = P*mesh->slots + k;",
             "if (!mesh->used[first] || (size_t)mesh->node[first] >= mesh->cells) continue;",
@@ -130,8 +136,8 @@ class CStage:
         inner = _loop("size_t l = 0; l < mesh->slots; l++", lines + self._add_messages(messages))
         return _loop("size_t k = 0; k < mesh->slots; k++", outer + inner)
 
-    def _ring(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        names = sorted(symbol_names(messages.values()) - self._constants)
+    def _ring(self, messages: Mapping[str, Message]) -> list[str]:
+        names = sorted(self._varying_names(messages))
         means = [name for name in names if name.rpartition("_")[2] in ("N", "PN", "NQ")]
         lines = [f"if (!{self._prefix}_in_ring(mesh, P, path)) continue;"]
         if means or any(name.endswith("_Q") for name in names):
@@ -161,24 +167,19 @@ class CStage:
             *(f"{name} /= count;" for name in means),
         ]
 
-    def _add_messages(self, messages: Mapping[str, sp.Expr]) -> list[str]:
-        return [
-            self._reduce_message(
-                self._names.spell_name(name),
-                self._reductions[name],
-                write_infix(expression, self._dialect, self._symbol),
-            )
-            for name, expression in messages.items()
-        ]
-
-    def _reduce_message(self, name: str, reduction: Reduction, text: str) -> str:
-        """A message added to a sum, or compared with the least or largest so far."""
-        if reduction is Reduction.SUM:
-            return _statement(f"{name} +=", text)
-        return _statement(f"{name} =", f"{self._prefix}_{reduction}({name}, {text})")
+    def _add_messages(self, messages: Mapping[str, Message]) -> list[str]:
+        """Each message added to its sum, or compared with the least or largest so far."""
+        lines = []
+        for name, message in messages.items():
+            target, text = self._names.spell_name(name), write_infix(message.expression, self._dialect, self._symbol)
+            if message.reduction is Reduction.SUM:
+                lines.append(_statement(f"{target} +=", text))
+            else:
+                lines.append(_statement(f"{target} =", f"{self._prefix}_{message.reduction}({target}, {text})"))
+        return lines
 
     def _symbol(self, name: str) -> str:
-        return self._names.spell_name(name) if name in self._constants else name
+        return self._names.spell_name(name) if name in self._names.constants else name
 
     def _at_node(self, field: str, end: str) -> str:
         if field == "V":
@@ -188,7 +189,7 @@ class CStage:
 
 def _write_path_vector(names: list[str]) -> list[str]:
     """The lines that compute the vector from P to Q along the path, and its length, as far as `names` need them."""
-    parts = [part for part in _APART if part in names or "delta_PQ" in names]
+    parts = [part for part in PATH_VECTOR if part in names or "delta_PQ" in names]
     if not parts:
         return []
     lines = [
@@ -230,11 +231,11 @@ def emit_c(scheme: Scheme) -> str:
 
 
 def _function(scheme: Scheme, opening: str) -> str:
-    return c_function(scheme, scheme.stages, prefix=to_identifier(scheme.name), opening=opening, fields=_FIELDS)
+    return _write_function(scheme, scheme.stages, prefix=to_identifier(scheme.name), opening=opening, fields=_FIELDS)
 
 
 def _write_implicit(scheme: Scheme, prefix: str) -> list[str]:
-    diagonal = c_function(
+    diagonal = _write_function(
         scheme,
         diagonal_stages(scheme),
         prefix=prefix,
@@ -248,7 +249,7 @@ def _write_implicit(scheme: Scheme, prefix: str) -> list[str]:
 def _fill_names(text: str, scheme: Scheme) -> str:
     text = re.sub(r"\$name_", "${name}_", text)
     prefix = to_identifier(scheme.name)
-    return Template(text).substitute(name=prefix, **c_arguments(scheme, prefix))
+    return Template(text).substitute(name=prefix, **_list_arguments(scheme, _Names(prefix, scheme)))
 
 
 def _comment(scheme: Scheme) -> str:
@@ -262,40 +263,38 @@ def _comment(scheme: Scheme) -> str:
     return "/* " + "\n".join(f" * {line}".rstrip() for line in c_comment(text).split("\n"))[3:] + "\n */"
 
 
-def c_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
+def _write_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, opening: str, fields: str) -> str:
     """The function's text; `opening` is what stands before its brackets, `fields` its last parameters."""
     used = symbol_names(all_expressions(stages))
-    spell_name = CNames(prefix, scheme).spell_name
-    outputs = [spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
+    names = _Names(prefix, scheme)
+    outputs = [names.spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
     taken = Arguments.of(scheme)
     # α before Δt, then arrays, as these casts were always written.
-    given = {name: spell_name(name) for name in (*constants(scheme.equation), *taken.cells)}
-    given |= {name: SLOTS.format(name) for name in taken.slots} | {name: name for name in _fields_of(fields)}
+    given = {name: names.spell_name(name) for name in (*constants(scheme.equation), *taken.cells)}
+    given |= {name: SLOTS.format(name) for name in taken.slots}
+    given |= {name: name for name in ("T", "S") if f"*{name}," in fields}
     body = [f"(void){written};" for name, written in given.items() if not _mentions(name, used)]
     if any(message.hop is Hop.LINE for stage in stages for message in stage.messages.values()):
         body.append("if (mesh->behind == NULL || mesh->ahead == NULL) return 1;")
     body += _workspace(outputs)
+    loops = _Loops(scheme, prefix, names)
     for number, stage in enumerate(stages, start=1):
         body += [f"/* Stage {number} */"] if len(stages) > 1 else []
-        body += CStage(scheme, prefix).of(stage)
+        body += loops.write_stage(stage)
     body += ["free(work);"] if outputs else []
     lines = [f"    {line}" for text in (*body, "return 0;") for line in text.split("\n")]
-    typed = c_arguments(scheme, prefix)["typed"]
+    typed = _list_arguments(scheme, names)["typed"]
     head = f"{opening}(const fluxforge_mesh *mesh, {typed},\n    {fields})"
     return "\n".join([head, "{", *lines, "}", ""])
 
 
-def c_arguments(scheme: Scheme, prefix: str) -> dict[str, str]:
+def _list_arguments(scheme: Scheme, names: _Names) -> dict[str, str]:
     """The parameters of a step as they are passed on (`arguments`) and as they are declared (`typed`)."""
-    parameters, spell_name = Arguments.of(scheme), CNames(prefix, scheme).spell_name
-    numbers = [spell_name(name) for name in parameters.constants]
-    arrays = [*map(spell_name, parameters.cells), *map(SLOTS.format, parameters.slots)]
+    parameters = Arguments.of(scheme)
+    numbers = [names.spell_name(name) for name in parameters.constants]
+    arrays = [*map(names.spell_name, parameters.cells), *map(SLOTS.format, parameters.slots)]
     typed = [*(f"double {name}" for name in numbers), *(f"const double *{name}" for name in arrays)]
     return {"arguments": ", ".join([*numbers, *arrays]), "typed": ", ".join(typed)}
-
-
-def _fields_of(parameters: str) -> list[str]:
-    return [name for name in ("T", "S") if f"*{name}," in parameters]
 
 
 def _mentions(name: str, used: set[str]) -> bool:

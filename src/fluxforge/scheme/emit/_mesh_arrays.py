@@ -52,9 +52,32 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
     """The arrays that emitted NumPy, JAX and C code reads, by their names there: `Mesh(**mesh_arrays(graph))`.
 
     `graph` is a dual graph with its boundary conditions, or a mesh or the path of its file for T = 0 on the boundary.
-    Raises InputError for anything else.
+    Raises InputError for anything else, and for walls that exported code does not know.
     """
-    return c_tables(graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph")))
+    graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
+    if graph.transfer is not None or graph.inflow is not None:
+        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
+    boundary = slice(graph.interior, None)
+    return {
+        "node": graph.slot_node,
+        "used": graph.slot_mask,
+        **graph.legs(),
+        "V": graph.V,
+        "ghost_owner": graph.owner[boundary],
+        "ghost_neumann": graph.neumann,
+        "ghost_value": graph.value,
+        "ghost_delta": graph.delta[boundary],
+        **_line_tables(graph),
+    }
+
+
+def _line_tables(graph: DualGraph) -> dict[str, np.ndarray]:
+    """The tables of lines of cells, where the mesh has them."""
+    try:
+        lines_of_cells = lines(graph)
+    except MeshError:
+        return {}
+    return {"behind": lines_of_cells.behind, "ahead": lines_of_cells.ahead}
 
 
 def check_lines(scheme: Scheme, graph: DualGraph) -> None:
@@ -91,8 +114,7 @@ def python_main(scheme: Scheme, target: str) -> str:
     return _MAIN.format(prepare=prepare, step=step, call=call)
 
 
-# Numbers per line of a table.
-PER_LINE = 8
+_NUMBERS_PER_LINE = 8
 
 
 def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
@@ -101,7 +123,7 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
     The number of cells is a constant, NAME_cells, so that fields can be arrays of that size.
     """
     name = to_identifier(name)
-    tables = c_tables(graph)
+    tables = mesh_arrays(graph)
     sizes = {"cells": graph.cells, "slots": graph.slot_node.shape[1], "ghosts": graph.ghosts}
     members = {**sizes, **{key: f"{name}_{key}" for key in tables}}
     arrays = {**tables, **dict(zip(COORDINATES, graph.x.T, strict=False))}
@@ -124,39 +146,14 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
     )
 
 
-def c_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The arrays of a fluxforge_mesh by their names there; InputError for walls that exported code does not know."""
-    if graph.transfer is not None or graph.inflow is not None:
-        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
-    boundary = slice(graph.interior, None)
-    return {
-        "node": graph.slot_node,
-        "used": graph.slot_mask,
-        **graph.legs(),
-        "V": graph.V,
-        "ghost_owner": graph.owner[boundary],
-        "ghost_neumann": graph.neumann,
-        "ghost_value": graph.value,
-        "ghost_delta": graph.delta[boundary],
-        **_line_tables(graph),
-    }
-
-
-def _line_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The tables of lines of cells, where the mesh has them."""
-    try:
-        lines_of_cells = lines(graph)
-    except MeshError:
-        return {}
-    return {"behind": lines_of_cells.behind, "ahead": lines_of_cells.ahead}
-
-
 def _array(name: str, values: np.ndarray) -> Iterator[str]:
     kind = {"f": "double", "i": "int", "b": "unsigned char"}[values.dtype.kind]
     # 17 digits bring every double back as it was.
     numbers = [f"{value:.17g}" for value in values.ravel().tolist()]
     yield f"static const {kind} {name}[] = {{"
-    yield from (f"    {', '.join(numbers[k : k + PER_LINE])}," for k in range(0, len(numbers), PER_LINE))
+    yield from (
+        f"    {', '.join(numbers[k : k + _NUMBERS_PER_LINE])}," for k in range(0, len(numbers), _NUMBERS_PER_LINE)
+    )
     yield "};"
 
 

@@ -1,8 +1,4 @@
-"""The arguments, sums and geometry of a scheme's code, and whether conjugate gradients solve its implicit system.
-
-The system is  V (I − θ(F' − I)) T' = …, with F'_PP = ∂F/∂T_P, a Neumann ghost's T_N = T_P + qδ counted: χ = 0 there.
-Texts for every target: a title, the formula in plain text, the description of the mesh.
-"""
+"""What the code of all targets shares: arguments, messages, geometry; a title, the formula in plain text, the mesh."""
 
 import re
 import textwrap
@@ -11,25 +7,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fluxforge.errors import SchemeError
 from fluxforge.expression._symbols import symbol
-from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Parameter
-from fluxforge.scheme._linear import LinearStage, Z, amplification, linear_stages, may_grow
-from fluxforge.scheme._scheme import (
-    EDGE_GEOMETRY,
-    NEXT,
-    ON_FACES,
-    Ghost,
-    Hop,
-    Message,
-    Output,
-    Reduction,
-    Scheme,
-    Stage,
-    constants,
-    turned_names,
-)
+from fluxforge.scheme._scheme import EDGE_GEOMETRY, NEXT, Ghost, Hop, Message, Reduction, Scheme, Stage, constants
 from fluxforge.scheme.emit._dialects import PLAIN, write_infix
 
 
@@ -52,7 +32,7 @@ class Arguments:
             name
             for p in equation.parameters
             if not p.in_cells and p.name not in numbers
-            for name in (*p.edge_names(), *(own for own in _tangential_symbols(p) if present & _leg_names(own)))
+            for name in (*p.edge_names(), *(own for own in _parts_of_vectors(p) if present & _leg_names(own)))
         )
         return Arguments((step, *numbers), cells, slots)
 
@@ -69,24 +49,19 @@ class Arguments:
         return f"\n{'; '.join(parts)}." if parts else ""
 
 
-def messages_by_hop(stage: Stage) -> dict[Hop, dict[str, sp.Expr]]:
+def messages_by_hop(stage: Stage) -> dict[Hop, dict[str, Message]]:
     """The messages that the stage's outputs use, hop by hop."""
     used = {s for output in stage.outputs.values() for s in output.expression.free_symbols}
     needed = {name: message for name, message in stage.messages.items() if symbol(name) in used}
     hops = (hop for hop in Hop if any(message.hop is hop for message in needed.values()))
-    return {hop: {name: m.expression for name, m in needed.items() if m.hop is hop} for hop in hops}
-
-
-def message_reductions(stage: Stage) -> dict[str, Reduction]:
-    """The reduction of each message over its hop."""
-    return {name: message.reduction for name, message in stage.messages.items()}
+    return {hop: {name: message for name, message in needed.items() if message.hop is hop} for hop in hops}
 
 
 def all_expressions(stages: Iterable[Stage]) -> Iterator[sp.Expr]:
     """All expressions that a step evaluates."""
     for stage in stages:
         for messages in messages_by_hop(stage).values():
-            yield from messages.values()
+            yield from (message.expression for message in messages.values())
         yield from (output.expression for output in stage.outputs.values())
 
 
@@ -95,7 +70,7 @@ def symbol_names(expressions: Iterable[sp.Expr]) -> set[str]:
     return {s.name for expression in expressions for s in expression.free_symbols}
 
 
-def _tangential_symbols(p: Parameter) -> tuple[str, ...]:
+def _parts_of_vectors(p: Parameter) -> tuple[str, ...]:
     """The symbols of the tangential parts and components of a vector or tensor on a face."""
     return (*p.tangential_names, *p.conormal_names)
 
@@ -105,103 +80,18 @@ def _leg_names(name: str) -> set[str]:
     return {name, f"{name}_PN", f"{name}_NQ"}
 
 
+PATH_VECTOR = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
+
+
 def unread_geometry(scheme: Scheme) -> list[str]:
     """The geometry of a face that a step does not need."""
     present = symbol_names(all_expressions(scheme.stages))
     read = {name for name in EDGE_GEOMETRY if present & _leg_names(name)}
-    if present & {"d_PQ_x", "d_PQ_y", "d_PQ_z", "delta_PQ"}:
+    if present & {*PATH_VECTOR, "delta_PQ"}:
         read |= {"d_x", "d_y"}
     if scheme.implicit:
         read.add("chi")
     return [name for name in EDGE_GEOMETRY if name not in read]
-
-
-_T, _T_P, _T_N = symbol("T"), symbol("T_P"), symbol("T_N")
-
-
-def check_solvable(scheme: Scheme) -> None:
-    """Raise SchemeError, with the reason, unless an implicit scheme's system is linear, symmetric and definite."""
-    if not scheme.implicit:
-        return
-    reason = _find_obstacle(scheme)
-    if reason:
-        raise SchemeError(f"scheme {scheme.name!r} is implicit and {reason}; only its LaTeX can be exported")
-
-
-def diagonal_stages(scheme: Scheme) -> tuple[Stage, ...]:
-    """Stages of geometry alone whose last output is F'_PP, for a scheme that `check_solvable` accepts."""
-    linear = linear_stages(scheme)
-    assert linear is not None
-    last = linear[-1]
-    mirrored = 1 - symbol("chi")
-    messages = {name: Message(expression, hop) for name, (hop, expression) in last.fixed_messages.items()}
-    total = last.outputs[NEXT].coefficients.get(_T, sp.Integer(0))
-    for name, (hop, affine) in last.messages.items():
-        slope = affine.coefficients.get(_T_P, sp.Integer(0)) + mirrored * affine.coefficients.get(_T_N, sp.Integer(0))
-        messages[name] = Message(sp.factor(slope), hop)
-        total += last.outputs[NEXT].coefficients.get(symbol(name), sp.Integer(0)) * symbol(name)
-    needed = {name: message for name, message in messages.items() if symbol(name) in total.free_symbols}
-    return (*scheme.stages[:-1], Stage(needed, {NEXT: Output(total)}))
-
-
-def _find_obstacle(scheme: Scheme) -> str | None:
-    """Why the system cannot be solved by conjugate gradients, or None."""
-    stages = linear_stages(scheme)
-    if stages is None:
-        return "not linear in T"
-    if any(stage.outputs for stage in stages[:-1]) or NEXT not in stages[-1].outputs:
-        return "T passes through several stages, so its system is not known to be symmetric"
-    last = stages[-1]
-    if any(hop is not Hop.EDGE for hop, _ in last.messages.values()):
-        return "reaches beyond the nearest neighbours, so its system is not known to be symmetric"
-    if _has_constants(last):
-        return "has a term without T and S, which belongs in S"
-    return _explain_asymmetry(last, scheme) or _explain_singularity(scheme)
-
-
-def _has_constants(stage: LinearStage) -> bool:
-    affine = [*(affine for _, affine in stage.messages.values()), stage.outputs[NEXT]]
-    return any(sp.simplify(each.constant) != 0 for each in affine)
-
-
-def _explain_singularity(scheme: Scheme) -> str | None:
-    """Why the system may be singular, or None; on one cell it is V times the denominator of R, which may not vanish."""
-    if may_grow(scheme.equation):
-        return "its reaction lets fields grow: a mode that grows at 1/(theta*dt) makes its system singular"
-    factor = amplification(scheme)
-    if factor is None or factor.has(sp.nan, sp.zoo, sp.oo):
-        return "it has no rational amplification factor to judge its system by"
-    exact = sp.Poly(sp.nsimplify(sp.fraction(factor)[1], rational=True), Z)
-    roots = [root for root in exact.real_roots() if root <= 0] if exact.degree() > 0 else []
-    if roots:
-        return f"its system is not positive definite: a mode of decay rate {sp.N(-max(roots), 3)}/dt makes it singular"
-    return None
-
-
-def _explain_asymmetry(stage: LinearStage, scheme: Scheme) -> str | None:
-    """Why the system is not symmetric, or None: V ∂F/∂T_N must be the same from both sides of a face."""
-    inner = stage.outputs[NEXT].coefficients
-    weight = sp.Integer(0)
-    for name, (_, affine) in stage.messages.items():
-        weight += inner.get(symbol(name), sp.Integer(0)) * affine.coefficients.get(_T_N, sp.Integer(0))
-    weight *= symbol("V")
-    ends = {s for s in weight.free_symbols if s.name.endswith(("_P", "_N"))}
-    arguments = Arguments.of(scheme)
-    edge = {symbol(name) for name in (*arguments.constants, *arguments.slots, *ON_FACES)}
-    weight = weight.xreplace({s: symbol(f"{s.name}_P") for s in weight.free_symbols - ends - edge})
-    difference = weight - weight.xreplace(_other_side(weight, scheme.equation))
-    if sp.simplify(difference) != 0:
-        return "its system is not symmetric: the flux through a face differs between its two sides"
-    return None
-
-
-def _other_side(weight: sp.Expr, equation: Equation) -> dict[sp.Symbol, sp.Expr]:
-    swap = {symbol(name): -symbol(name) for name in turned_names(equation)}
-    for s in weight.free_symbols:
-        name, _, end = s.name.rpartition("_")
-        if end in ("P", "N") and name:
-            swap[s] = symbol(f"{name}_{'N' if end == 'P' else 'P'}")
-    return swap
 
 
 _OVER = {
@@ -292,7 +182,7 @@ def _stage(stage: Stage) -> Iterator[str]:
         yield f"{name:<{wide}} = {write_infix(output.expression, PLAIN)}{note}"
 
 
-def wrap_lines(text: str, *, first: str = "", rest: str = "", width: int = 100) -> str:
+def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
     while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):

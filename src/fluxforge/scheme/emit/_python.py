@@ -6,15 +6,14 @@ from string import Template
 
 import sympy as sp
 
-from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Reduction, Scheme, Stage
+from fluxforge.scheme._scheme import GEOMETRY, IN_SPACE, NEXT, Ghost, Hop, Message, Reduction, Scheme, Stage
 from fluxforge.scheme.emit._dialects import PLAIN, array_dialect, write_infix
+from fluxforge.scheme.emit._implicit import check_solvable, diagonal_stages
 from fluxforge.scheme.emit._plan import (
+    PATH_VECTOR,
     Arguments,
     all_expressions,
-    check_solvable,
-    diagonal_stages,
     find_called_helpers,
-    message_reductions,
     messages_by_hop,
     symbol_names,
     wrap_lines,
@@ -24,7 +23,6 @@ from fluxforge.scheme.emit._python_text import CALL, CG_JAX, CG_NUMPY, HELPERS, 
 
 _RESERVED = {"np", "jnp", "jax", "mesh", "k", "l", "exists", "ring", "same", "step", "Mesh", "NamedTuple"}
 _WIDTH = 108
-_APART = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
 _TABLES = {Hop.PATH: ("N, Q, k, l, exists", "_paths(mesh)"), Hop.RING: ("N, Q, k, l, ring, same", "_ring(mesh)")}
 _USED = {Hop.EDGE: "mesh.used", Hop.PATH: "exists", Hop.RING: "ring", Hop.LINE: "mesh.used"}
 _NODES = {"N": "mesh.node", "B": "mesh.behind", "F": "mesh.ahead"}
@@ -44,21 +42,22 @@ class Flavour:
     solver: str
 
 
-def python_module(scheme: Scheme, flavour: Flavour) -> str:
+def _write_module(scheme: Scheme, flavour: Flavour) -> str:
     """The module's whole text."""
     check_solvable(scheme)
     arguments = _list_parameters(scheme)
     if scheme.implicit:
-        explicit = _Function(scheme, flavour).of(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)")
-        diagonal = _Function(scheme, flavour)
+        explicit, diagonal = _Function(scheme, flavour), _Function(scheme, flavour)
         functions = [
-            explicit,
-            diagonal.of(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
+            explicit.write(scheme.stages, f"_explicit(T, S, mesh, {arguments})", "F(T)"),
+            diagonal.write(diagonal_stages(scheme), f"_diagonal(mesh, {arguments})", "The diagonal of F'"),
             Template(flavour.solver).substitute(theta=write_infix(scheme.theta, PLAIN), arguments=arguments),
         ]
     else:
         doc = "T one time step later."
-        functions = [_Function(scheme, flavour).of(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)]
+        functions = [
+            _Function(scheme, flavour).write(scheme.stages, f"step(T, S, mesh, {arguments})", doc, flavour.entry)
+        ]
     words = {"np": flavour.np, "Array": flavour.array}
     called = find_called_helpers("\n".join(functions), HELPERS, NEEDS)
     helpers = [Template(HELPERS[name]).substitute(words) for name in called]
@@ -67,12 +66,9 @@ def python_module(scheme: Scheme, flavour: Flavour) -> str:
 
 
 def _docstring(scheme: Scheme, flavour: Flavour) -> str:
-    text = write_header(scheme, call=_call(scheme), nothing="None", note=flavour.note)
+    call = Template(CALL).substitute(arguments=_list_parameters(scheme)) + Arguments.of(scheme).words()
+    text = write_header(scheme, call=call, nothing="None", note=flavour.note)
     return '"""' + text.replace("\\", "\\\\").replace('"""', "'''") + '\n"""\n'
-
-
-def _call(scheme: Scheme) -> str:
-    return Template(CALL).substitute(arguments=_list_parameters(scheme)) + Arguments.of(scheme).words()
 
 
 def _list_parameters(scheme: Scheme) -> str:
@@ -97,7 +93,7 @@ class _Function:
         self._lines: list[str] = []
         self._held: dict[str, str] = {}
 
-    def of(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
+    def write(self, stages: tuple[Stage, ...], signature: str, doc: str, entry: tuple[str, ...] = ()) -> str:
         """The function's text."""
         self._lines.extend(entry)
         present = symbol_names(all_expressions(stages))
@@ -108,36 +104,37 @@ class _Function:
         for number, stage in enumerate(stages, start=1):
             if len(stages) > 1:
                 self._lines.append(f"# Stage {number}")
-            self._stage(stage)
+            self._write_stage(stage)
         body = "\n".join(f"    {line}" for text in self._lines for line in text.split("\n"))
         return f'{self._flavour.decorator}def {signature}:\n    """{doc}"""\n{body}\n'
 
-    def _stage(self, stage: Stage) -> None:
-        reduced = message_reductions(stage)
-        for hop, messages in messages_by_hop(stage).items():
-            for name, expression in messages.items():
-                self._sum(name, expression, hop, _REDUCE[reduced[name]])
+    def _write_stage(self, stage: Stage) -> None:
+        for messages in messages_by_hop(stage).values():
+            for name, message in messages.items():
+                self._write_reduction(name, message)
         for name, output in stage.outputs.items():
-            text = self._output(output.expression)
+            text = self._write_output(output.expression)
             start = "return " if name == NEXT else f"{_spell_name(name)} = "
             if len(start) + len(text) > _WIDTH:
                 text = f"(\n{wrap_lines(text, first='    ', rest='    ', width=_WIDTH)}\n)"
             self._lines.append(start + text)
 
-    def _sum(self, name: str, expression: sp.Expr, hop: Hop, reduce: str) -> None:
+    def _write_reduction(self, name: str, message: Message) -> None:
+        """Write the sum, or the least or largest, of a message over its hop, and what the message reads."""
+        hop, reduce = message.hop, _REDUCE[message.reduction]
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
-        for each in sorted(symbol_names([expression]) - self._constants):
+        for each in sorted(symbol_names([message.expression]) - self._constants):
             if each not in self._arguments.slots:
                 self._hold(each, self._gather_symbol(each, hop))
-        text = write_infix(expression, self._dialect, _spell_name)
+        text = write_infix(message.expression, self._dialect, _spell_name)
         line = f"{_spell_name(name)} = {reduce}({text}, {_USED[hop]}, mesh)"
         if len(line) > _WIDTH:
-            message = wrap_lines(text, first="    ", rest="    ", width=_WIDTH)
-            line = f"{_spell_name(name)} = {reduce}(\n{message},\n    {_USED[hop]},\n    mesh,\n)"
+            wrapped = wrap_lines(text, first="    ", rest="    ", width=_WIDTH)
+            line = f"{_spell_name(name)} = {reduce}(\n{wrapped},\n    {_USED[hop]},\n    mesh,\n)"
         self._lines.append(line)
 
-    def _output(self, expression: sp.Expr) -> str:
+    def _write_output(self, expression: sp.Expr) -> str:
         text = write_infix(expression, self._dialect, _spell_name)
         varies = symbol_names([expression]) - self._constants
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
@@ -148,10 +145,10 @@ class _Function:
         if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
         if name == "delta_PQ":
-            for part in _APART:
+            for part in PATH_VECTOR:
                 self._hold(part, self._gather_symbol(part, hop))
             return f"{self._flavour.np}.hypot({self._flavour.np}.hypot(d_PQ_x, d_PQ_y), d_PQ_z)"
-        if name in _APART:
+        if name in PATH_VECTOR:
             apart = f"{self._flavour.np}.where(ring, mesh.d_{end}[:, k] + mesh.d_{end}[N, l], 1.0)"
             # A mesh in the plane has no third components.
             return f"0.0 if mesh.d_{end} is None else {apart}" if f"d_{end}" in IN_SPACE else apart
@@ -194,7 +191,7 @@ _NUMPY = Flavour(
 
 def emit_numpy(scheme: Scheme) -> str:
     """Python source with `step(T, S, mesh, dt, …)` on NumPy arrays."""
-    return python_module(scheme, _NUMPY)
+    return _write_module(scheme, _NUMPY)
 
 
 _JAX = Flavour(
@@ -210,4 +207,4 @@ _JAX = Flavour(
 
 def emit_jax(scheme: Scheme) -> str:
     """Python source with `step(T, S, mesh, dt, …)` on JAX arrays."""
-    return python_module(scheme, _JAX)
+    return _write_module(scheme, _JAX)
