@@ -43,7 +43,7 @@ def judge(phi: str | sp.Expr, fresh: dict[str, float], refit: dict[str, float] |
 
 def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted() -> None:
     judged = judge(VAN_LEER, BETTER)
-    verdict, reasons = explain_verdict([judged], judged)
+    verdict, reasons = explain_verdict(judged)
     assert verdict == "approximation"
     assert all(reason.startswith("yes") for reason in reasons)
 
@@ -69,7 +69,7 @@ def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted
 )
 def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: dict[str, float], why: str) -> None:
     judged = judge(phi, fresh)
-    verdict, reasons = explain_verdict([judged], judged)
+    verdict, reasons = explain_verdict(judged)
     assert verdict == "refused"
     assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
 
@@ -78,10 +78,10 @@ def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: di
 def test_a_refit_on_profiles_unlike_the_fresh_ones_is_refused_whatever_its_errors(own: float) -> None:
     """0.7 differs from these by more than four standard errors, which are 0.01 each."""
     judged = judge(VAN_LEER, BETTER, BETTER | {"128": own})
-    verdict, reasons = explain_verdict([judged], judged)
+    verdict, reasons = explain_verdict(judged)
     assert verdict == "refused"
     assert ["drawn as for the refit" in reason for reason in reasons if reason.startswith("NO")] == [True]
-    assert explain_verdict([near := judge(VAN_LEER, BETTER, BETTER | {"128": 0.73})], near)[0] == "approximation"
+    assert explain_verdict(judge(VAN_LEER, BETTER, BETTER | {"128": 0.73}))[0] == "approximation"
 
 
 @pytest.mark.parametrize(("profiles", "alike"), [("random", True), ("single", False)])

@@ -30,6 +30,7 @@ from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
 from fluxforge.run.carry import CarryRow, CoefficientPoints, EffectiveRow, StepRow
+from fluxforge.run.result import list_reasons
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux
@@ -352,7 +353,7 @@ def judge_run(
         systems = (certificate.semidiscrete, certificate.rate)
         right = all(system is None or system.holds for system in systems)
         checks["in the limit of small steps the formulas solve the equation, as their certificate has it"] = right
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    reasons = list_reasons(checks)
     if refusal is not None:
         reasons = (*reasons, f"NO: {refusal}")
     return ("approximation" if all(checks.values()) else "refused"), reasons

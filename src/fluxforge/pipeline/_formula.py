@@ -224,15 +224,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and the conditions it rests on."""
+    """A verdict, and the conditions it rests on in words: first how much of the network's step is explained."""
 
     verdict: Verdict
-    conditions: tuple[Condition, ...]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Each condition in words; of an approximation, how much it leaves unexplained comes first."""
-        return [str(condition) for condition in self.conditions]
+    reasons: tuple[str, ...]
 
 
 def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | None) -> Judgement:
@@ -240,9 +235,10 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
     explains = _condition_on_share(readings, threshold)
     conditions = (explains, *_conditions_on_constants(readings), _condition_on_least_loss(readings, threshold))
     conditions += () if law is None else (law,)
+    reasons = tuple(map(str, conditions))
     if not _worst_reading(readings, "explained").explained >= LEAST_EXPLAINED:
-        return Judgement("refused", conditions)
-    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
+        return Judgement("refused", reasons)
+    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", reasons)
 
 
 def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:

@@ -91,8 +91,7 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
         alike = _compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
         errors = _measure_errors(network, printed, spec)
-    reasons = tuple(judgement.reasons)
-    return Judged(distilled, judgement.verdict, reasons, printed, formula, constants, alike, errors, seconds)
+    return Judged(distilled, judgement.verdict, judgement.reasons, printed, formula, constants, alike, errors, seconds)
 
 
 def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:

@@ -1,7 +1,7 @@
 """A discovery of a limiter in a run folder: from a recipe to the formula, its scheme, certificate and report."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
+from fluxforge.run.result import list_reasons
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
@@ -56,10 +57,23 @@ class Judged:
     row: LimiterRow
 
     @property
+    def conditions(self) -> dict[str, bool]:
+        """What is asked of a formula, in words, and whether it holds.
+
+        A formula is accepted that is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
+        profiles that are like these.
+        """
+        return {
+            "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": self.region.holds is True,
+            "φ(1) = 1": self.region.second_order,
+            **{_describe_ratio(self.row, f"{steps}"): _is_below_one(self.row, f"{steps}") for steps in HORIZONS},
+            _describe_refit(self.row): _has_like_profiles(self.row),
+        }
+
+    @property
     def accepted(self) -> bool:
-        """Whether all conditions of `explain_verdict` hold."""
-        proved = self.region.holds is True and self.region.second_order
-        return proved and _has_like_profiles(self.row) and all(_is_below_one(self.row, f"{n}") for n in HORIZONS)
+        """Whether all conditions hold."""
+        return all(self.conditions.values())
 
 
 def _is_below_one(row: LimiterRow, steps: str) -> bool:
@@ -118,7 +132,7 @@ def describe_limiter(
 ) -> LimiterResult:
     """The record of a run up to its verdict."""
     best = measured.best
-    verdict, reasons = explain_verdict(measured.judged, best)
+    verdict, reasons = explain_verdict(best)
     return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
@@ -200,18 +214,9 @@ def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
     return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
 
 
-def explain_verdict(judged: Sequence[Judged], best: Judged) -> tuple[str, tuple[str, ...]]:
-    """`approximation` where a formula is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
-    profiles that are like these.
-    """
-    checks: Mapping[str, bool] = {
-        "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": best.region.holds is True,
-        "φ(1) = 1": best.region.second_order,
-        **{_describe_ratio(best.row, f"{steps}"): _is_below_one(best.row, f"{steps}") for steps in HORIZONS},
-        _describe_refit(best.row): _has_like_profiles(best.row),
-    }
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
-    return "approximation" if best.accepted else "refused", reasons
+def explain_verdict(best: Judged) -> tuple[str, tuple[str, ...]]:
+    """`approximation` where all conditions hold, otherwise `refused`; and the conditions in words."""
+    return "approximation" if best.accepted else "refused", list_reasons(best.conditions)
 
 
 def _describe_ratio(row: LimiterRow, steps: str) -> str:

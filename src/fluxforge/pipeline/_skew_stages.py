@@ -108,10 +108,11 @@ def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe)
     balances = {name: balances_of(each) for name, each in constants.items()}
     conductivity = CONDUCTIVITIES[spec.data.conductivity]
     scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
-    return FamilyStage(rows={name: _family_row(score) for name, score in scores.items()})
+    return FamilyStage(rows={name: describe_family(score) for name, score in scores.items()})
 
 
-def _family_row(score: FamilyScore) -> FamilyRow:
+def describe_family(score: FamilyScore) -> FamilyRow:
+    """The record of a score; its ratios are those of the worst kind of problems."""
     worst = score.worst
     return FamilyRow(
         family=score.family,

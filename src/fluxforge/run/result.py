@@ -336,6 +336,11 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
 
 
+def list_reasons(conditions: Mapping[str, bool]) -> tuple[str, ...]:
+    """The reasons of a verdict: each condition in words, with `yes` or `NO` before it."""
+    return tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in conditions.items())
+
+
 def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _to_json(each) for name, each in value.items()}
