@@ -133,9 +133,14 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         show_pairs((f"  {name}", entry) for name, entry in zip(columns[1:], others, strict=True))
 
 
+def format_value(value: float | None, form: str) -> str:
+    """A number in a format such as `.2e`; a dash for None."""
+    return "-" if value is None else format(value, form)
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A number with so many significant digits; a dash for None."""
-    return "-" if value is None else f"{value:.{digits}g}"
+    return format_value(value, f".{digits}g")
 
 
 def duration(seconds: float | None) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count
 from fluxforge.cli._output import (
     console,
+    format_value,
     number,
     offer_resume,
     one_line,
@@ -219,7 +220,7 @@ def _show_sweep(ended: "Sweep") -> None:
             (
                 show_changes(rate.changes),
                 f"{rate.recovered} of {rate.of}",
-                "-" if rate.rate is None else f"{rate.rate:.2f}",
+                format_value(rate.rate, ".2f"),
                 f"{rate.low:.3f} to {rate.high:.3f}",
                 *(str(each) for each in (rate.approximation, rate.refused, rate.failed)),
             )

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,32 +11,9 @@ from msgspec.structs import replace
 
 from fluxforge._files import open_regular
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check import (
-    check_arms,
-    check_components,
-    check_experiment,
-    check_features,
-    check_flux_form,
-    check_hermite,
-    check_loss,
-    check_mesh_files,
-    check_ranges,
-    check_resolved,
-    check_rows,
-    check_schedule,
-    check_second_hop,
-    check_skew,
-    check_stencil_route,
-)
-from fluxforge.recipe._equation import (
-    check_answers,
-    check_equation,
-    check_flux_equation,
-    check_invariants,
-    mesh_files,
-    with_equation_inside,
-)
-from fluxforge.recipe._messages import Clash, Place, closest, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._check import RULES
+from fluxforge.recipe._equation import mesh_files, with_equation_inside
+from fluxforge.recipe._messages import Place, closest, describe_value, escape_unprintable, join_words
 from fluxforge.recipe._recipe import Changes, Meshes, Recipe, Table
 from fluxforge.recipe._schema import from_table, to_dict
 from fluxforge.recipe._toml import set_fields, to_toml
@@ -44,29 +21,6 @@ from fluxforge.recipe._toml import set_fields, to_toml
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000
 _SHIPPED = resources.files("fluxforge.recipe") / "shipped"
-
-
-_RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
-    check_equation,
-    check_loss,
-    check_hermite,
-    check_second_hop,
-    check_features,
-    check_invariants,
-    check_ranges,
-    check_schedule,
-    check_arms,
-    check_components,
-    check_stencil_route,
-    check_mesh_files,
-    check_flux_form,
-    check_flux_equation,
-    check_resolved,
-    check_answers,
-    check_experiment,
-    check_rows,
-    check_skew,
-)
 
 
 def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe:
@@ -185,7 +139,7 @@ def from_dict(document: object, where: str) -> Recipe:
 
 def refuse_clashes(recipe: Recipe, where: str) -> None:
     """Refuse a recipe whose fields contradict each other; the first clash is the message."""
-    for rule in _RULES:
+    for rule in RULES:
         for fields, why in rule(recipe):
             if len(fields) == 1:
                 raise Place(where, fields[0]).refuse(why)
