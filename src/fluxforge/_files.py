@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -154,6 +155,23 @@ def reason(error: Exception) -> str:
 def _printable(path: Path) -> str:
     """A path for a message, with escapes for characters that cannot be printed."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(path))
+
+
+def to_json_values(value: Any) -> Any:
+    """The value as JSON types: numbers that are not finite become null, paths texts, tuples and arrays lists."""
+    match value:
+        case Mapping():
+            return {str(key): to_json_values(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [to_json_values(entry) for entry in value]
+        case float() if not math.isfinite(value):
+            return None
+        case Path():
+            return os.fspath(value)
+    # Arrays and their numbers are known by this method: NumPy and JAX are not imported to print a document.
+    if (to_list := getattr(value, "tolist", None)) is not None:
+        return to_json_values(to_list())
+    return value
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -1,7 +1,6 @@
 """Printing: results to stdout; messages, progress bars and status lines to stderr."""
 
 import json
-import math
 import os
 import shlex
 import sys
@@ -9,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -17,6 +15,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column, Table
 from rich.text import Text
 
+from fluxforge._files import to_json_values
 from fluxforge.errors import StorageError
 
 PIPED_WIDTH = 120
@@ -70,20 +69,6 @@ def show(text: str | Text = "") -> None:
 def show_json(document: Mapping[str, object]) -> None:
     """Print a document as JSON to stdout."""
     sys.stdout.write(json.dumps(to_json_values(document), indent=2, allow_nan=False) + "\n")
-
-
-def to_json_values(value: Any) -> Any:
-    """The value as JSON types: numbers that are not finite become null, paths strings, tuples lists."""
-    match value:
-        case Mapping():
-            return {str(key): to_json_values(entry) for key, entry in value.items()}
-        case list() | tuple():
-            return [to_json_values(entry) for entry in value]
-        case float() if not math.isfinite(value):
-            return None
-        case Path():
-            return os.fspath(value)
-    return value
 
 
 def _print_table(target: Console, table: Table) -> None:

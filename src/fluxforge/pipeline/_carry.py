@@ -35,9 +35,7 @@ from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux
 
-CELLS = (100, 1_000, 10_000, 100_000)
 FIELDS = ("smooth", "noise")
-FOURIER = 0.5
 LONG_RUN = 1_000
 # Far from the seeds of training and of `evaluation`.
 _SEED = 2 * 10**6
@@ -224,10 +222,10 @@ def measure_carry(
     parameters: Mapping[str, recipe.Value],
     seed: int,
     longest: float,
-    jumps: float = 1.0,
-    formulas: Sequence[sp.Expr] | None = None,
-    cells: Sequence[int] = CELLS,
-    fourier: float = FOURIER,
+    jumps: float,
+    formulas: Sequence[sp.Expr] | None,
+    cells: Sequence[int],
+    fourier: float,
 ) -> Iterator[CarryRow]:
     """One row per mesh and field, from the smallest mesh to the largest."""
     for count in cells:

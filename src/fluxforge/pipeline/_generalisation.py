@@ -1,6 +1,5 @@
 """A recipe with arms: networks trained on two cells and measured on meshes of hundreds."""
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._outcome import Outcome
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.run._folder import RunFolder
-from fluxforge.run._progress import Progress
+from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
@@ -68,28 +67,21 @@ def report_arms(outcome: Outcome[Generalisation], _: RunFolder, into: Path) -> l
     return paths
 
 
-def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Generalisation:
+def generalise(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Generalisation:
     """Train every seed of every arm, then measure each on meshes it has not seen; finished stages are read back."""
     seconds: dict[str, float] = {}
-    began = time.perf_counter()
-    trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
-    seconds["train"] = time.perf_counter() - began
-    measured = _read_measured(folder)
-    if measured is None:
-        tell("measuring", 0, 3)
-        measured = measure(spec, trained, tell)
-        if folder is not None:
+    with add_seconds(seconds, "train"):
+        trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
+    with add_seconds(seconds, "measure"):
+        if (done := folder.read_stage("measure")) is None:
+            tell("measuring", 0, 3)
+            measured = measure(spec, trained, tell)
             folder.finish("measure", to_document(measured))
-    seconds["measure"] = time.perf_counter() - began - seconds["train"]
+        else:
+            measured = from_document(done, Measured, folder.path / "stages" / "measure.json")
     return Generalisation(
         recipe=spec.name, seeds=spec.seeds, measured=measured, seconds=seconds, summary=summarise(spec, measured)
     )
-
-
-def _read_measured(folder: RunFolder | None) -> Measured | None:
-    if folder is None or (done := folder.read_stage("measure")) is None:
-        return None
-    return from_document(done, Measured, folder.path / "stages" / "measure.json")
 
 
 def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:

@@ -160,10 +160,7 @@ def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> 
         return Evaluation(meshes=0)
     with jax.enable_x64(True):
         problems = evaluation_problems(spec)
-        steps: dict[str, Callable[[Problem], State]] = {
-            "network": step_of(cast(network, "float64")),
-            "formula": formula.step,
-        }
+        steps: dict[str, Step] = {"network": step_of(cast(network, "float64")), "formula": formula.step}
         errors = {
             name: StepErrors(**step_errors(step, problems, rollout=wanted.rollout)) for name, step in steps.items()
         }
