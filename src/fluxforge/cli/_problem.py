@@ -17,8 +17,14 @@ from fluxforge.stepping._field import read_array
 
 REST = "rest"
 INSULATED = "insulated"
-# Of each word, how many formulas follow it, separated by colons.
-WALLS = {"flux": 1, "neumann": 1, "robin": 2, "periodic": 1, "inflow": 1}
+# Of each word, the condition, and how many formulas follow it, separated by colons.
+WALLS: dict[str, tuple[Callable[..., Condition], int]] = {
+    "flux": (Neumann, 1),
+    "neumann": (Neumann, 1),
+    "robin": (Robin, 2),
+    "periodic": (Periodic, 1),
+    "inflow": (Inflow, 1),
+}
 _FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULATED}"
 # The sign of TAG=CONDITION, not that of a comparison in a formula.
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
@@ -81,10 +87,9 @@ def _parse_condition(text: str, spec: str) -> Condition:
         if word in WALLS:
             raise InputError(f"{where}: the formula is missing after {word}; write {_FORMS}")
         return Dirichlet(word)
-    if len(formulas) != WALLS.get(word):
+    if word not in WALLS or len(formulas) != WALLS[word][1]:
         raise InputError(f"{where}: is no condition; write {_FORMS}")
-    kinds: dict[str, Callable[..., Condition]] = {"robin": Robin, "periodic": Periodic, "inflow": Inflow}
-    return kinds.get(word, Neumann)(*formulas)
+    return WALLS[word][0](*formulas)
 
 
 Given: TypeAlias = str | np.ndarray

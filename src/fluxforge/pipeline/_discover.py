@@ -130,14 +130,14 @@ def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
     return describe_discovery(certified, ablations, spec)
 
 
-def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Discovery:
+def explain(network: Network, spec: recipe.Recipe, output: Path) -> Discovery:
     """From a network that is trained already to its formula and certificate, in a run folder; returns the record."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
         if (done := folder.read_stage(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
         else:
-            distilled = distil_network(TrainedMember(network), spec, folder, tell)
-            certified = certify_formula(judge_formula(distilled, spec, tell), spec, tell)
+            distilled = distil_network(TrainedMember(network), spec, folder, silent)
+            certified = certify_formula(judge_formula(distilled, spec, silent), spec, silent)
             outcome = Outcome(describe_certified(certified, spec), certified.scheme, certified.certificate)
             record_outputs(folder, spec, (), texts=save_schemes(outcome, folder.path))
             folder.finish(DISCOVERY, done := to_document(outcome.result))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from fluxforge._files import open_regular
+from fluxforge._files import escape_unprintable, open_regular, reason
 from fluxforge.errors import RecipeError
 from fluxforge.recipe._check import RULES
 from fluxforge.recipe._equation import mesh_files, with_equation_inside
-from fluxforge.recipe._messages import Place, closest, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._messages import Place, closest, describe_value, join_words
 from fluxforge.recipe._recipe import Changes, Meshes, Recipe, Table
 from fluxforge.recipe._schema import from_table, to_dict
 from fluxforge.recipe._toml import set_fields, to_toml
@@ -31,11 +31,11 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     """
     if _is_path(source):
         if preset is not None:
-            raise RecipeError(
-                f"{_show_source(source)}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files"
-            )
+            where = escape_unprintable(str(source))
+            raise RecipeError(f"{where}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files")
         return _from_file(Path(source))
-    return _from_package(str(source), preset or "quick")
+    file = _file(str(source), preset or "quick")
+    return from_dict(_parse(file.read_bytes(), file.name), file.name)
 
 
 def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Changes | None = None) -> str:
@@ -73,11 +73,6 @@ def _names() -> list[str]:
     return sorted(stem for stem in stems if "." not in stem)
 
 
-def _from_package(name: str, preset: str) -> Recipe:
-    file = _file(name, preset)
-    return from_dict(_parse(file.read_bytes(), file.name), file.name)
-
-
 def _file(name: str, preset: str) -> Traversable:
     if preset not in PRESETS:
         raise RecipeError(f"no preset {describe_value(preset)}: choose {join_words(PRESETS)}{closest(preset, PRESETS)}")
@@ -90,13 +85,12 @@ def _file(name: str, preset: str) -> Traversable:
 
 
 def _from_file(path: Path) -> Recipe:
-    where = _show_source(path)
+    where = escape_unprintable(str(path))
     try:
         with open_regular(path) as stream:
             content = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecipeError(f"{where}: cannot be read ({reason})") from error
+        raise RecipeError(f"{where}: cannot be read ({reason(error)})") from error
     table = with_equation_inside(_parse(content, where), path.parent, where)
     return locate_mesh_files(from_dict(table, where), path.parent, where)
 
@@ -115,10 +109,6 @@ def _parse(content: bytes, where: str) -> Table:
     except ValueError as error:
         # Besides syntax: whole numbers of thousands of digits, and days that no month has.
         raise RecipeError(f"{where}: is not TOML ({escape_unprintable(str(error))})") from error
-
-
-def _show_source(source: str | os.PathLike[str]) -> str:
-    return escape_unprintable(str(source))
 
 
 def check(recipe: Recipe, where: str | None = None) -> None:

@@ -88,11 +88,11 @@ class RunFolder:
             yield opened
 
     @classmethod
-    def read(cls, path: str | PathLike[str], *, warn: Warn = lambda _: None) -> "RunFolder":
+    def read(cls, path: str | PathLike[str]) -> "RunFolder":
         """A run folder to read from, without locking it: nothing may be written by what is returned."""
         folder = _check_path(path)
         _check_run(folder)
-        return cls._load(folder, warn)
+        return cls._load(folder, lambda _: None)
 
     @classmethod
     def _load(cls, folder: Path, warn: Warn) -> "RunFolder":
