@@ -181,18 +181,17 @@ def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier
     """Whether 1,000 steps at a Fourier number exceed all bounds: with T = 0 at the walls, or with source and walls."""
     for boundary, size in ((None, 0.0), (mixed_walls(case.equation), 1.0)):
         graph = dual(mesh, boundary, equation=case.equation)
-        walled = Case(graph, case.equation, case.parameters, fourier)
         # A step that suits a mesh whose whole boundary is held, as in training.
         dt = fourier / case.fourier * case.dt
-        coefficients = face_coefficients(network, graph, dt, parameters=walled.parameters)
+        coefficients = face_coefficients(network, graph, dt, parameters=case.parameters)
         S = np.full(graph.cells, size)
         step = freeze_flux(
             network.tableau,
-            walled.equation,
+            case.equation,
             graph,
             dt,
             coefficients,
-            parameters=walled.parameters,
+            parameters=case.parameters,
             source=S,
             free=network.free,
         )
@@ -210,8 +209,7 @@ def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Ca
         speed = float(np.linalg.norm(np.asarray(parameters[velocity], float)))
         parameters[velocity] = Curl(f"{speed / np.pi:.17g}*sin(pi*x)*sin(pi*y)")
     closed = Case(graph, case.equation, parameters, case.fourier)
-    coefficients = face_coefficients(network, graph, closed.dt, parameters=parameters)
-    step = replace(closed.weigh_fluxes(network, coefficients), reaction=None)
+    step = replace(closed.step(network), reaction=None)
     mass = graph.V * cell_capacity(case.equation, graph, parameters)
     return float(abs(mass @ (step(T) - T)) / (mass @ np.abs(T)))
 

@@ -22,7 +22,7 @@ from fluxforge.expression._print import to_text
 from fluxforge.gnn._network import Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.pde._equation import Equation
-from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, FrontTable, Law, Loss, StencilCheck, StepRow
+from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, FrontTable, Law, StencilCheck, StepRow
 from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
@@ -71,10 +71,6 @@ class Formula:
         """The formula as a scheme of the equation; `name` is that of the recipe."""
         summary = f"discovered by the recipe {name}"
         return Scheme(f"discovered-{name}", self.stages, summary=summary, equation=equation)
-
-    def losses(self, network_loss: float) -> Loss:
-        """Its losses beside the network's."""
-        return Loss(network=network_loss, formula=self.fitted.loss, rational=self.fitted.rational_loss)
 
 
 @dataclass(frozen=True)
@@ -171,11 +167,6 @@ class Judged:
     stencil: StencilCheck | None
     evaluation: Evaluation | None
     seconds: Mapping[str, float]
-
-    @property
-    def recovered(self) -> bool:
-        """Whether the formula is what the network learned."""
-        return self.verdict == "recovered"
 
 
 @dataclass(frozen=True)

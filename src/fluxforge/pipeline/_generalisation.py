@@ -94,7 +94,7 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     tell("measuring: unseen meshes", 1, 3)
     errors = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
     weights = _last_weights(trained.layered)
-    rows = _rows(trained.layered)
+    rows = _parameter_rows(trained.layered)
     nonzeros = (np.abs(rows) > ZERO).sum(axis=1)
     arms = {
         arm: Arm(
@@ -157,7 +157,7 @@ def _last_weights(network: Network) -> np.ndarray:
     return np.asarray(last, float).reshape(len(last), -1)
 
 
-def _rows(network: Network) -> np.ndarray:
+def _parameter_rows(network: Network) -> np.ndarray:
     """All parameters, a row per member."""
     leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
     return np.concatenate([np.asarray(leaf).reshape(len(leaf), -1) for leaf in leaves], axis=1)

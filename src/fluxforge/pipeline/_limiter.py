@@ -132,7 +132,7 @@ def describe_limiter(
 ) -> LimiterResult:
     """The record of a run up to its verdict."""
     best = measured.best
-    verdict, reasons = explain_verdict(best)
+    verdict = "approximation" if best.accepted else "refused"
     return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
@@ -141,13 +141,13 @@ def describe_limiter(
         verdict=verdict,
         expected=spec.expect,
         as_expected=verdict == spec.expect,
-        reasons=reasons,
+        reasons=list_reasons(best.conditions),
         formula=to_text(best.phi),
         limiters=(*measured.others, *(each.row for each in measured.judged)),
-        families=tuple(map(_family_row, forms)),
+        families=tuple(map(_describe_form, forms)),
         stuck=trained.stuck,
-        shares=_shares(trained),
-        findings=_findings(best),
+        shares=_tabulate_shares(trained),
+        findings=_describe_findings(best),
         seconds={},
         environment=environment(),
     )
@@ -214,11 +214,6 @@ def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
     return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
 
 
-def explain_verdict(best: Judged) -> tuple[str, tuple[str, ...]]:
-    """`approximation` where all conditions hold, otherwise `refused`; and the conditions in words."""
-    return "approximation" if best.accepted else "refused", list_reasons(best.conditions)
-
-
 def _describe_ratio(row: LimiterRow, steps: str) -> str:
     value, error = (float("nan") if each is None else each for each in (row.fresh[steps], row.fresh_error.get(steps)))
     return (
@@ -232,7 +227,7 @@ def _describe_refit(row: LimiterRow) -> str:
     return f"on profiles drawn as for the refit these ratios are {ratios}: the same to within {APART:g} standard errors"
 
 
-def _findings(best: Judged) -> tuple[str, ...]:
+def _describe_findings(best: Judged) -> tuple[str, ...]:
     of, at = ("r and q", "q, c") if best.form.family.downwind else ("r", "c")
     continuity = (
         f"φ is a Lipschitz-continuous function of {of}"
@@ -243,7 +238,7 @@ def _findings(best: Judged) -> tuple[str, ...]:
     return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {wave:.3g}"
 
 
-def _family_row(form: ClosedForm) -> FamilyRow:
+def _describe_form(form: ClosedForm) -> FamilyRow:
     constants = form.refitted or tuple(float(each) for each in form.fit.constants)
     return FamilyRow(
         name=form.family.name,
@@ -256,7 +251,7 @@ def _family_row(form: ClosedForm) -> FamilyRow:
     )
 
 
-def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
+def _tabulate_shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     """φ of the network over the upper bound, on the grid of `sample_grid` with q = 1: a row per Courant number."""
     r, c = sample_grid()
     shares = network_share(trained.weights, r, jnp.ones_like(r), c)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
@@ -96,10 +97,10 @@ def train_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress, seconds: 
     """
     with add_seconds(seconds, "data"):
         tell("computing exact fluxes", 0, 1)
-        table = _make(spec)
-        unseen = [_make(spec, cells=cells) for cells in CELLS]
+        table = _tabulate_fluxes(spec)
+        unseen = [_tabulate_fluxes(spec, cells=cells) for cells in CELLS]
     with add_seconds(seconds, "train"):
-        network = _train(table, spec, folder.path, tell)
+        network = _read_or_train(table, spec, folder.path, tell)
     return TrainedSkew(network, fit_limits(network, unseen), len(table), unseen[0])
 
 
@@ -109,7 +110,7 @@ def choose_fluxes(spec: recipe.Recipe, folder: RunFolder, tell: Progress, second
     The time that each part takes is added to `seconds`.
     """
     with add_seconds(seconds, "choose"):
-        choice = _choose(spec, folder, tell)
+        choice = _choose_laws(spec, folder, tell)
     with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
         laws = validate_laws(choice.laws, spec, folder, tell)
     with add_seconds(seconds, "certify"):
@@ -128,7 +129,7 @@ def describe_fluxes(
     findings: tuple[str, ...] = ()
     if chosen is not None:
         summary = summarise(chosen.certificate, chosen.scheme)
-        findings = (summary, *_findings(laws), *_describe_missed(chosen.choice))
+        findings = (summary, *_describe_laws(laws), *_describe_missed(chosen.choice))
     verdict, reasons = judge_fluxes(trained.consistency, laws)
     return SkewResult(
         recipe=spec.name,
@@ -153,24 +154,26 @@ def describe_fluxes(
     )
 
 
-def _make(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
+def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
     """The table of the recipe, or one of unseen meshes with so many cells."""
-    data = spec.data
+    data, seed = spec.data, spec.seed
     assert isinstance(data, recipe.Skew)
-    unseen = cells is not None
+    if cells is not None:
+        # All faces of other meshes than those of the training.
+        data, seed = replace(data, meshes=8, cells=cells, samples=2**31), seed + _UNSEEN
     return make_table(
-        meshes=8 if unseen else data.meshes,
-        cells=cells or data.cells,
+        meshes=data.meshes,
+        cells=data.cells,
         fields=data.fields,
-        samples=2**31 if unseen else data.samples,
+        samples=data.samples,
         aspect=data.aspect,
-        seed=spec.seed + _UNSEEN if unseen else spec.seed,
+        seed=seed,
         law=data.law,
         noise=data.noise,
     )
 
 
-def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
+def _read_or_train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
     """The network of the run, read where it was trained before."""
     if (saved := load_coefficients(folder / NETWORK)) is not None:
         return saved
@@ -181,7 +184,7 @@ def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) 
     return network
 
 
-def _choose(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
+def _choose_laws(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Skew)
     data = spec.data
@@ -308,7 +311,7 @@ def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[A
     )
 
 
-def _findings(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
+def _describe_laws(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
     corrected = next(law for law in laws if law.name == "corrected")
     lines = []
     for law in laws:

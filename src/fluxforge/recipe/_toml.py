@@ -60,8 +60,11 @@ def set_fields(text: str, changes: Changes) -> str:
     """
     lines = text.splitlines()
     for field, value in changes.items():
-        lines = _remove_section(lines, field) if isinstance(value, Mapping) else lines
-        lines = _add_section(lines, field, value) if isinstance(value, Mapping) else _set_field(lines, field, value)
+        if isinstance(value, Mapping):
+            rows = (f"{name} = {to_toml_value(each)}" for name, each in value.items())
+            lines = [*_remove_section(lines, field), "", f"[{field}]", *rows]
+        else:
+            lines = _set_field(lines, field, value)
     return "\n".join(lines) + "\n"
 
 
@@ -132,7 +135,3 @@ def _remove_section(lines: list[str], section: str) -> list[str]:
         if (block := _find_block(lines, name)) is not None:
             lines = [*lines[: block[0] - 1], *lines[block[1] :]]
     return lines
-
-
-def _add_section(lines: list[str], section: str, table: Mapping[str, object]) -> list[str]:
-    return [*lines, "", f"[{section}]", *(f"{name} = {to_toml_value(value)}" for name, value in table.items())]
