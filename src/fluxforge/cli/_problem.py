@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -96,15 +96,12 @@ Given: TypeAlias = str | np.ndarray
 REACTION = "reaction"
 
 
-class EquationSettings(NamedTuple):
-    """An equation, or None for that of the scheme, and the values of its parameters."""
-
-    equation: str | Equation | None
-    parameters: dict[str, Given]
-
-
-def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> EquationSettings:
+def read_settings(
+    texts: Sequence[str], equation: str | None, mesh: Mesh
+) -> tuple[str | Equation | None, dict[str, Given]]:
     """Read `NAME=VALUE`, `NAME=@file` and `reaction=FORMULA`, which replaces the reaction of the equation.
+
+    Returns the equation, or None for that of the scheme, and the values of its parameters.
 
     Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
     be read or has neither a value per cell nor one per face.
@@ -119,11 +116,11 @@ def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> Equ
         settings[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
     own = equation is not None and any(p.name == REACTION for p in find(equation).parameters)
     if REACTION not in settings or own:
-        return EquationSettings(equation, settings)
+        return equation, settings
     reaction = settings.pop(REACTION)
     if equation is None or not isinstance(reaction, str):
         raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
-    return EquationSettings(find(equation, reaction=reaction), settings)
+    return find(equation, reaction=reaction), settings
 
 
 def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +60,10 @@ LARGEST_DEFECT = 1e-11
 NEGLIGIBLE = 1e-3
 # Steps across the trained range at which a network is held against its integrator.
 STEPS = 4
+# Steps at which coefficients are looked at, as shares of the longest.
+SAMPLED = (0.1, 0.3, 0.6, 1.0)
+# The numbers of faces by name, and the coefficients of every stage there, at one step.
+FaceSample: TypeAlias = tuple[dict[str, np.ndarray], list[np.ndarray]]
 # Faces of each step in the figure of the coefficients.
 POINTS = 60
 
@@ -284,6 +288,18 @@ def errors_by_step(
     return tuple(rows)
 
 
+def sample_faces(
+    network: FluxNetwork, graph: DualGraph, parameters: Settings, *, longest: float
+) -> Iterator[FaceSample]:
+    """The faces of every cell of a mesh, at steps up to the longest."""
+    used = graph.slot_mask
+    for share in SAMPLED:
+        dt = Case(graph, network.equation, parameters, share * longest).dt
+        numbers = face_numbers(network.equation, graph, dt, parameters=parameters)
+        coefficients = face_coefficients(network, graph, dt, parameters=parameters)
+        yield {name: each[used] for name, each in numbers.items()}, [each[used] for each in coefficients]
+
+
 def coefficient_points(
     network: FluxNetwork,
     graph: DualGraph,
@@ -293,22 +309,20 @@ def coefficient_points(
     formulas: Mapping[str, sp.Expr] | None,
 ) -> dict[str, CoefficientPoints]:
     """The coefficients of some faces of a mesh against Fo_P + Fo_N, over the trained steps, for a figure."""
-    rng, used = np.random.default_rng(0), graph.slot_mask
+    rng = np.random.default_rng(0)
     columns: dict[str, list[np.ndarray]] = {each.coefficient.name: [] for each in network.weighted}
     totals, drawn = [], {name: list[np.ndarray]() for name in columns}
-    for share in (0.1, 0.3, 0.6, 1.0):
-        case = Case(graph, network.equation, parameters, share * longest)
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=parameters)
-        values = {symbol(name): each[used] for name, each in numbers.items()}
-        kept = rng.permutation(int(used.sum()))[:POINTS]
-        totals.append(numbers["total"][used][kept])
-        by_stage = face_coefficients(network, graph, case.dt, parameters=parameters)
+    for numbers, by_stage in sample_faces(network, graph, parameters, longest=longest):
+        values = {symbol(name): each for name, each in numbers.items()}
+        faces = len(numbers["total"])
+        kept = rng.permutation(faces)[:POINTS]
+        totals.append(numbers["total"][kept])
         for name, coefficients in zip(columns, by_stage, strict=True):
-            columns[name].append(coefficients[used][kept])
+            columns[name].append(coefficients[kept])
             if formulas is not None:
                 with np.errstate(all="ignore"):
                     by_formula = np.asarray(evaluate(formulas[name], values, np), float)
-                drawn[name].append(np.broadcast_to(by_formula, used.sum())[kept])
+                drawn[name].append(np.broadcast_to(by_formula, faces)[kept])
     total = tuple(np.concatenate(totals).tolist())
     return {
         name: CoefficientPoints(

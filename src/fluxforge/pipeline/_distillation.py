@@ -116,7 +116,7 @@ def fronts_of(
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
             done = to_document(tabulate_front(_search_module(each, spec), each.kind, None))
             folder.finish(stage, done)
-        fronts[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
+        fronts[each.name] = _read_front(from_document(done, FrontTable, folder.stage_path(stage)), each)
     return sampled, fronts
 
 

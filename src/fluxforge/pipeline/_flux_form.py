@@ -30,6 +30,7 @@ from fluxforge.pipeline._carry import (
     FIELDS,
     LEAST_KEPT,
     Case,
+    FaceSample,
     coefficient_points,
     effective_rates,
     errors_by_step,
@@ -39,6 +40,7 @@ from fluxforge.pipeline._carry import (
     measure_carry,
     mesh_parameters,
     relative_error,
+    sample_faces,
     unseen_mesh,
 )
 from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
@@ -53,12 +55,10 @@ from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, Effect
 from fluxforge.run.result import FrontTable
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
-from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 from fluxforge.train._train import train
 
 # Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
 _CHOOSING, _CHOICE_CELLS = 7, 400
-_SAMPLED = (0.1, 0.3, 0.6, 1.0)
 # Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
 _LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 Values: TypeAlias = Mapping[str, recipe.Value]
@@ -256,9 +256,11 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
     limits = Search.of_recipe(spec.search)
     fronts: dict[str, Front] = {}
     names = [each.coefficient.name for each in network.weighted]
+    assert isinstance(spec.data, recipe.Meshes)
+    samples = list(sample_faces(network, *choose_mesh(network.equation, values, spec), longest=spec.data.fourier[1]))
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
-        table = sample_coefficient(network, k, values, spec)
+        table = tabulate_coefficient(network, k, samples, spec)
         fronts[name] = impose_order(
             search_front(engine(spec.search.engine), table, limits, seed=spec.seed), network.order
         )
@@ -282,21 +284,12 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
     return Coefficients(formulas, kept, tables)
 
 
-def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: recipe.Recipe) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
+def tabulate_coefficient(network: FluxNetwork, stage: int, samples: Sequence[FaceSample], spec: recipe.Recipe) -> Table:
+    """Coefficients of a stage against the numbers of the faces, for a search; with order 2 the g in them."""
     assert spec.search is not None
-    assert isinstance(spec.data, recipe.Meshes)
-    graph, mesh_values = choose_mesh(network.equation, values, spec)
     names = tuple(face_invariants(network.equation))
-    columns, outputs = [], []
-    for share in _SAMPLED:
-        case = Case(graph, network.equation, mesh_values, share * spec.data.fourier[1])
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=mesh_values)
-        coefficients = face_coefficients(network, graph, case.dt, parameters=mesh_values)[stage]
-        used = graph.slot_mask
-        columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(learned_values(coefficients[used], numbers["total"][used], network.order))
-    X, y = np.concatenate(columns), np.concatenate(outputs)
+    X = np.concatenate([np.stack([numbers[name] for name in names], axis=1) for numbers, _ in samples])
+    y = np.concatenate([learned_values(each[stage], numbers["total"], network.order) for numbers, each in samples])
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(names, X[kept], y[kept])
 

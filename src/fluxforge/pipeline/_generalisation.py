@@ -78,7 +78,7 @@ def generalise(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Genera
             measured = measure(spec, trained, tell)
             folder.finish("measure", to_document(measured))
         else:
-            measured = from_document(done, Measured, folder.path / "stages" / "measure.json")
+            measured = from_document(done, Measured, folder.stage_path("measure"))
     return Generalisation(
         recipe=spec.name, seeds=spec.seeds, measured=measured, seconds=seconds, summary=summarise(spec, measured)
     )

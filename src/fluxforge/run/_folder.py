@@ -110,7 +110,7 @@ class RunFolder:
 
         Raises StorageError if the file cannot be read.
         """
-        path = self._stage_path(stage)
+        path = self.stage_path(stage)
         try:
             with explain_failure(path, "cannot be read"):
                 return _read_result(path, stage) if path.exists() else None
@@ -122,7 +122,7 @@ class RunFolder:
 
     def finish(self, stage: str, result: Document) -> None:
         """Record that a stage is finished, with its result: a small mapping of plain JSON."""
-        path = self._stage_path(stage)
+        path = self.stage_path(stage)
         try:
             digest = _digest_result(result)
         except (TypeError, ValueError, RecursionError) as error:
@@ -130,7 +130,8 @@ class RunFolder:
         make_folder(path.parent)
         write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
 
-    def _stage_path(self, stage: str) -> Path:
+    def stage_path(self, stage: str) -> Path:
+        """The file of a stage; raises InputError for a name that is none."""
         if not _STAGE_NAME.fullmatch(stage):
             raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
         return self.path / _STAGES / f"{stage}.json"
