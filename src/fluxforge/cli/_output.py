@@ -87,13 +87,14 @@ def _print_table(target: Console, table: Table) -> None:
 
 def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
     """Print rows without a header: labels in the first column, the last column wrapped."""
+    rows = list(rows)
+    last = len(rows[0]) - 1 if rows else -1
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for k, row in enumerate(rows):
-        for n in range(len(row) if k == 0 else 0):
-            last = n == len(row) - 1
-            table.add_column(
-                style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
-            )
+    for n in range(last + 1):
+        table.add_column(
+            style="cyan" if n == 0 else None, no_wrap=n != last, overflow="fold" if n == last else "ellipsis"
+        )
+    for row in rows:
         table.add_row(*(entry if isinstance(entry, Text) else replace_unprintable(entry) for entry in row))
     _print_table(console(), table)
 

@@ -202,7 +202,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
     with question_bar("gallery", quiet=as_json) as bar:
         tell = count_done(bar)
         if workers > 1:
-            _run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
+            run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
         gallery = make_gallery(folder, runs, command=command, tell=tell, warn=warn)
     if as_json:
         show_json(to_document(gallery))
@@ -215,7 +215,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
         raise typer.Exit(1)
 
 
-def _run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell: Progress) -> None:
+def run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell: Progress) -> None:
     """Make runs in several processes; raises DiscoveryError, after all have ended, if one failed."""
     jobs = [Job(run.name, str(run.folder.absolute()), to_dict(run.spec), run.command) for run in runs]
     ended: dict[str, str | None] = {}

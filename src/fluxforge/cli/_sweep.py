@@ -145,12 +145,12 @@ def _live_table(*, quiet: bool) -> Iterator[Callable[["PointStatus"], None]]:
             def tell(status: "PointStatus") -> None:
                 raise_lost_signal()
                 states[status.name] = status
-                live.update(_live_rows(states, target.height), refresh=True)
+                live.update(tabulate_points(states, target.height), refresh=True)
 
             yield tell
 
 
-def _live_rows(states: Mapping[str, "PointStatus"], height: int) -> Table:
+def tabulate_points(states: Mapping[str, "PointStatus"], height: int) -> Table:
     """Points that are running, then the last to have ended, as many as the terminal has lines for."""
     running = [state for state in states.values() if state.result is None and state.stage != "waiting"]
     ended = [state for state in states.values() if state.result is not None]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic
@@ -89,9 +90,8 @@ def _check_arguments(
 
 def free_folder(spec: recipe.Recipe) -> Path:
     """The folder runs/RECIPE, or runs/RECIPE-2 and so on if that exists."""
-    folder = Path("runs") / spec.name
-    candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
-    return next(each for each in candidates if not each.exists())
+    names = chain([spec.name], (f"{spec.name}-{k}" for k in count(2)))
+    return next(folder for name in names if not (folder := Path("runs") / name).exists())
 
 
 def check_feasible(spec: recipe.Recipe) -> None:

@@ -45,17 +45,24 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+@contextmanager
+def require_json(path: Path) -> Iterator[None]:
+    """Turn the errors of content that is not plain JSON into an InputError of one line about `path`."""
+    try:
+        yield
+    except FluxforgeError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
+
+
 def write_record(path: Path, kind: str, content: Document) -> None:
     """Write a JSON document of version 1 atomically and sync it to disk.
 
     Raises InputError if the content is not plain JSON.
     """
-    try:
+    with require_json(path):
         write_document(path, kind, 1, content)
-    except FluxforgeError:
-        raise
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
     sync(path)
     sync_folder(path.parent)
 

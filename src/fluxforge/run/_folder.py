@@ -14,7 +14,15 @@ from filelock import FileLock, Timeout
 from fluxforge._files import hold_folder, read_document, reason, refuse_removed
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import Metrics, explain_failure, make_folder, remove_strays, sync_folder, write_record
+from fluxforge.run._durable import (
+    Metrics,
+    explain_failure,
+    make_folder,
+    remove_strays,
+    require_json,
+    sync_folder,
+    write_record,
+)
 from fluxforge.run._progress import Warn
 from fluxforge.run._record import Document
 
@@ -123,10 +131,8 @@ class RunFolder:
     def finish(self, stage: str, result: Document) -> None:
         """Record that a stage is finished, with its result: a small mapping of plain JSON."""
         path = self.stage_path(stage)
-        try:
+        with require_json(path):
             digest = _digest_result(result)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
         make_folder(path.parent)
         write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
 
