@@ -139,9 +139,9 @@ def test_its_formulas_are_those_of_the_midpoint_rule(midpoint_formula: Formula) 
     node = output_symbols(("z1", "z2"), ())
     for name, text in {"h1": "T + dt*S/2 + dt*z1/(2*V)", "T_new": "T + dt*S + dt*z2/V"}.items():
         assert sp.expand(parse(midpoint_formula.outputs[name], node) - parse(text, node)) == 0
-    assert str(midpoint_formula.fitted.rational["c1"]) == "1/2"
-    loss = midpoint_formula.losses(0.0)
-    assert loss.rational == pytest.approx(loss.formula, rel=0.05)
+    fitted = midpoint_formula.fitted
+    assert str(fitted.rational["c1"]) == "1/2"
+    assert fitted.rational_loss == pytest.approx(fitted.loss, rel=0.05)
     assert midpoint_formula.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
