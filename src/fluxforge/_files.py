@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -52,7 +53,7 @@ def failure(path: Path, error: Exception, what: str = "cannot be written") -> Fl
     inside = any(place.is_relative_to(folder) for folder in _held)
     system = inside and not isinstance(error, SpecialFileError | IsADirectoryError)
     kind = StorageError if system or getattr(error, "errno", None) in _SYSTEM else InputError
-    return kind(f"{_printable(path)}: {what} ({reason(error)})")
+    return kind(f"{escape_unprintable(str(path))}: {what} ({reason(error)})")
 
 
 def _identity(folder: Path) -> tuple[int, int]:
@@ -151,9 +152,26 @@ def reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def _printable(path: Path) -> str:
-    """A path for a message, with escapes for characters that cannot be printed."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(path))
+def escape_unprintable(text: str) -> str:
+    r"""The text on one line, for a message: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def to_json_values(value: Any) -> Any:
+    """The value as JSON types: numbers that are not finite become null, paths texts, tuples and arrays lists."""
+    match value:
+        case Mapping():
+            return {str(key): to_json_values(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [to_json_values(entry) for entry in value]
+        case float() if not math.isfinite(value):
+            return None
+        case Path():
+            return os.fspath(value)
+    # Arrays and their numbers are known by this method: NumPy and JAX are not imported to print a document.
+    if (to_list := getattr(value, "tolist", None)) is not None:
+        return to_json_values(to_list())
+    return value
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -177,7 +195,7 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     try:
         text = read_regular(path)
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{_printable(path)}: cannot be read ({reason(error)})") from error
+        raise DocumentError(f"{escape_unprintable(str(path))}: cannot be read ({reason(error)})") from error
     try:
         # ValueError: what is not UTF-8 or not JSON, keys given twice, and numbers of thousands of digits.
         document = parse_json(text)

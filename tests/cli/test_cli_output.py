@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fluxforge.cli._output import duration, number, one_line, show_json, show_pairs, show_table, to_json_values
+from fluxforge._files import to_json_values
+from fluxforge.cli._output import duration, number, one_line, show_json, show_pairs, show_table
 
 
 def test_json_values_are_plain() -> None:

@@ -33,7 +33,7 @@ def _small() -> Iterator[None]:
 
     As many for one as for the other, so that one program draws them all.
     """
-    measure_loss = _distillation._network_loss
+    measure_loss = _distillation.measure_network_loss
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_problems, "MESHES", 4)
         patch.setattr(_problems, "CELLS", 40)
@@ -44,11 +44,11 @@ def _small() -> Iterator[None]:
         # Formulas of stencils are not chosen by it.
         patch.setattr(
             _distillation,
-            "_network_loss",
+            "measure_network_loss",
             lambda network, spec: 0.0 if spec.search.route == "stencil" else measure_loss(network, spec),
         )
         # The comparison of stencils is reported beside the verdict, decides nothing, and takes seconds.
-        patch.setattr(_judgement, "_compare_stencils", lambda *_: None)
+        patch.setattr(_judgement, "compare_stencils", lambda *_: None)
         patch.setattr(controls, "SIZES", {"quick": SMALL})
         yield
 

@@ -13,7 +13,7 @@ from fluxforge.paper.studies._decoys import LAWS, RECOVERED, Decoy, build_first_
 from fluxforge.paper.studies.controls import is_law, measure_departure
 from fluxforge.pipeline import Formula
 from fluxforge.pipeline._formula import law_condition
-from fluxforge.pipeline._judgement import _noisy_losses
+from fluxforge.pipeline._judgement import measure_noisy_losses
 from fluxforge.scheme import Hop, Message, Output, Stage, message_symbols, output_symbols
 
 CUBIC = {"data.law": "A/delta*(T_N - T_P) + 0.15*A/delta*(T_N - T_P)**3"}
@@ -49,7 +49,7 @@ def test_noise_does_not_hide_a_wrong_law(law: str | None) -> None:
     """
     free = set_free(stages("1.5*alpha*A/delta*(T_N - T_P)"))
     formula = Formula(free, Fitted(free.values, {}, 0.0, {}, 0.0))
-    least, error = _noisy_losses(formula, spec(data_law=law, data_noise=0.1))
+    least, error = measure_noisy_losses(formula, spec(data_law=law, data_noise=0.1))
     assert least == pytest.approx(error, rel=0.01)
     assert law_condition(least, exact=False, data_error=error).holds == (law is None)
 

@@ -150,7 +150,7 @@ SMALL = {"search.restarts": 2}
 def searched(changes: dict[str, object]) -> Front:
     """What the recipe `first-order` finds for a table, at the size of a test."""
     spec = recipe.override(recipe.load("first-order"), {**SMALL, **changes})
-    return _distillation._search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
+    return _distillation.search_module(Sampled("z1", "message", 0, TABLE, ()), spec)
 
 
 @pytest.fixture

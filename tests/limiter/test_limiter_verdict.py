@@ -11,52 +11,42 @@ import sympy as sp
 from fluxforge import recipe
 from fluxforge.certify.limiter import limiter_region
 from fluxforge.expression import evaluate, parse
-from fluxforge.limiter import FAMILIES, HORIZONS, ClosedForm, Fit, held_out_ratios, jiang_shu_errors
+from fluxforge.limiter import FAMILIES, HORIZONS, ClosedForm, Fit, Ratio, held_out_ratios, jiang_shu_errors
 from fluxforge.limiter._distil import measure_on_refits
 from fluxforge.limiter._rows import TEST
 from fluxforge.pipeline import _limiter
-from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, explain_verdict, formula_phi
+from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, formula_phi
 from fluxforge.run import RunFolder
-from fluxforge.run.limiter import LimiterRow
 from fluxforge.scheme.limiters import LIMITERS, C, Q, R
 
 DISCOVERED = ["discovered-jump", "discovered-ramp", "discovered-downwind"]
-BETTER = {"128": 0.7, "512": 0.9, "2048": 0.97}
+BETTER = {128: 0.7, 512: 0.9, 2048: 0.97}
 VAN_LEER = "(r + abs(r))/(1 + abs(r))"
 region = cache(limiter_region)  # a proof by intervals, of a second or more; several tests are about one formula
 
 
-def judge(phi: str | sp.Expr, fresh: dict[str, float], refit: dict[str, float] | None = None) -> Judged:
+def judge(phi: str | sp.Expr, fresh: dict[int, float], refit: dict[int, float] | None = None) -> Judged:
     formula = parse(phi, ("r", "c")) if isinstance(phi, str) else phi
-    row = LimiterRow(
-        name="mine",
-        fresh=dict(fresh),
-        fresh_error=dict.fromkeys(fresh, 0.01),
-        refit=fresh if refit is None else refit,
-        refit_error=dict.fromkeys(fresh, 0.01),
-        worst=max(fresh.values()),
-        jiang_shu={},
-    )
+    ratios = [{steps: Ratio(value, 0.01) for steps, value in each.items()} for each in (fresh, refit or fresh)]
     form = ClosedForm(Fit(FAMILIES[0], np.zeros(8), 0.0), 0.0, None)
-    return Judged(form, formula, region(formula), row)
+    return Judged(form, formula, region(formula), *ratios, wave={})
 
 
 def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted() -> None:
     judged = judge(VAN_LEER, BETTER)
-    verdict, reasons = explain_verdict([judged], judged)
-    assert verdict == "approximation"
-    assert all(reason.startswith("yes") for reason in reasons)
+    assert judged.accepted
+    assert all(judged.conditions.values())
 
 
 @pytest.mark.parametrize(
     ("phi", "fresh", "why"),
     [
         # What a training on one profile leads to: better where it was trained, worse on fresh profiles.
-        (VAN_LEER, BETTER | {"2048": 1.001}, "2048 steps"),
-        (VAN_LEER, BETTER | {"128": 1.5}, "128 steps"),
+        (VAN_LEER, BETTER | {2048: 1.001}, "2048 steps"),
+        (VAN_LEER, BETTER | {128: 1.5}, "128 steps"),
         # Better by less than two standard errors, which are 0.01 here, or not a number.
-        (VAN_LEER, BETTER | {"2048": 0.985}, "2048 steps"),
-        (VAN_LEER, BETTER | {"512": float("nan")}, "512 steps"),
+        (VAN_LEER, BETTER | {2048: 0.985}, "2048 steps"),
+        (VAN_LEER, BETTER | {512: float("nan")}, "512 steps"),
         # Beyond the bound, as good as its errors may be; then by 0.2 %.
         pytest.param("max(0, 1 + (1 + c)*(r - 1)/3)", BETTER, "by intervals", marks=pytest.mark.slow),
         ("max(0, min(min(2.004*r/c, 2/(1 - c)), 1))", BETTER, "by intervals"),
@@ -67,21 +57,19 @@ def test_a_limiter_within_its_bounds_that_is_better_at_every_horizon_is_accepted
         ("max(0, min(min(2*r/c, 2/(1 - c)), where((0.99999 < r)*(r < 1.00001), 1, 0.9*r)))", BETTER, "φ(1) = 1"),
     ],
 )
-def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: dict[str, float], why: str) -> None:
+def test_a_limiter_that_fails_in_one_thing_is_refused_for_it(phi: str, fresh: dict[int, float], why: str) -> None:
     judged = judge(phi, fresh)
-    verdict, reasons = explain_verdict([judged], judged)
-    assert verdict == "refused"
-    assert [reason for reason in reasons if reason.startswith("NO") and why in reason]
+    assert not judged.accepted
+    assert [text for text, holds in judged.conditions.items() if not holds and why in text]
 
 
 @pytest.mark.parametrize("own", [0.6, 1.05, float("nan")])
 def test_a_refit_on_profiles_unlike_the_fresh_ones_is_refused_whatever_its_errors(own: float) -> None:
     """0.7 differs from these by more than four standard errors, which are 0.01 each."""
-    judged = judge(VAN_LEER, BETTER, BETTER | {"128": own})
-    verdict, reasons = explain_verdict([judged], judged)
-    assert verdict == "refused"
-    assert ["drawn as for the refit" in reason for reason in reasons if reason.startswith("NO")] == [True]
-    assert explain_verdict([near := judge(VAN_LEER, BETTER, BETTER | {"128": 0.73})], near)[0] == "approximation"
+    judged = judge(VAN_LEER, BETTER, BETTER | {128: own})
+    assert not judged.accepted
+    assert ["drawn as for the refit" in text for text, holds in judged.conditions.items() if not holds] == [True]
+    assert judge(VAN_LEER, BETTER, BETTER | {128: 0.73}).accepted
 
 
 @pytest.mark.parametrize(("profiles", "alike"), [("random", True), ("single", False)])

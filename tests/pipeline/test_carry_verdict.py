@@ -38,7 +38,8 @@ def network_of(weight: float, *, bias: float = 0.0, equation: str = "heat", free
 
 def judge(network: FluxNetwork, values: dict[str, object], cells: tuple[int, ...] = ()) -> dict[str, bool]:
     """By the steps and the squares alone, and by meshes of so many cells."""
-    rows = list(measure_carry(network, parameters=values, seed=0, longest=RANGE[1], cells=cells))  # type: ignore[arg-type]
+    how = {"parameters": values, "longest": RANGE[1], "jumps": 1.0, "formulas": None, "cells": cells, "fourier": 0.5}
+    rows = list(measure_carry(network, seed=0, **how))  # type: ignore[arg-type]
     graph = dual(unseen_mesh(60, 0))
     own = mesh_parameters(network.equation, values, graph, jumps=1.0, seed=0)  # type: ignore[arg-type]
     steps = errors_by_step(network, graph, own, RANGE, 0)

@@ -160,7 +160,7 @@ def test_only_a_finding_about_formulas_becomes_a_refusal(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(_distillation, "_search_module", failing(error))
+        patch.setattr(_distillation, "search_module", failing(error))
         with pytest.raises(type(error)):
             discover("first-order", tmp_path / "run")
     assert not (tmp_path / "run" / "stages" / "discovery.json").exists()
@@ -168,7 +168,7 @@ def test_only_a_finding_about_formulas_becomes_a_refusal(
 
 
 def test_a_finding_about_formulas_is_a_refusal_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_distillation, "_search_module", failing(DiscoveryError("stage distil: nothing was found")))
+    monkeypatch.setattr(_distillation, "search_module", failing(DiscoveryError("stage distil: nothing was found")))
     document = discover("first-order", tmp_path / "run").document
     assert (document["verdict"], document["reasons"]) == ("refused", ["stage distil: nothing was found"])
 
@@ -178,7 +178,7 @@ def test_a_search_that_the_clock_ended_is_told_in_the_document_and_on_the_termin
 ) -> None:
     real = toy_pipeline._search
     monkeypatch.setattr(
-        _distillation, "_search_module", lambda each, spec: Front(real(each, spec).candidates, each.name == "T_new")
+        _distillation, "search_module", lambda each, spec: Front(real(each, spec).candidates, each.name == "T_new")
     )
     for arguments in (["first-order", "-o", str(tmp_path / "run")], ["--resume", str(tmp_path / "run")]):
         assert main(["discover", *arguments, "--json"]) == 0

@@ -21,7 +21,7 @@ from fluxforge.gnn import AbstractMLP, Network, build
 from fluxforge.pde import HEAT
 from fluxforge.pipeline import Formula, _distillation, _judgement, _problems, discover
 from fluxforge.pipeline._formula import judge
-from fluxforge.pipeline._judgement import _compare_stencils, read_network
+from fluxforge.pipeline._judgement import compare_stencils, read_network
 from fluxforge.run import silent
 from fluxforge.scheme import Hop, message_symbols, output_symbols, symbol
 from fluxforge.train import Trained
@@ -139,9 +139,9 @@ def test_its_formulas_are_those_of_the_midpoint_rule(midpoint_formula: Formula) 
     node = output_symbols(("z1", "z2"), ())
     for name, text in {"h1": "T + dt*S/2 + dt*z1/(2*V)", "T_new": "T + dt*S + dt*z2/V"}.items():
         assert sp.expand(parse(midpoint_formula.outputs[name], node) - parse(text, node)) == 0
-    assert str(midpoint_formula.fitted.rational["c1"]) == "1/2"
-    loss = midpoint_formula.losses(0.0)
-    assert loss.rational == pytest.approx(loss.formula, rel=0.05)
+    fitted = midpoint_formula.fitted
+    assert str(fitted.rational["c1"]) == "1/2"
+    assert fitted.rational_loss == pytest.approx(fitted.loss, rel=0.05)
     assert midpoint_formula.scheme("midpoint", HEAT).name == "discovered-midpoint"
 
 
@@ -165,10 +165,10 @@ def test_the_network_s_own_constants_are_read_at_every_step(midpoint_formula: Fo
 
 def test_the_stencils_of_network_and_formula_agree(midpoint_formula: Formula) -> None:
     own = network(spec(), first=FLUX, second=FLUX)
-    check = _compare_stencils(own, midpoint_formula, spec())
+    check = compare_stencils(own, midpoint_formula, spec())
     assert check.agree
     assert check.difference < 1e-5
-    other = _compare_stencils(network(spec(), first=FLUX, second=FLUX, share=-3.0), midpoint_formula, spec())
+    other = compare_stencils(network(spec(), first=FLUX, second=FLUX, share=-3.0), midpoint_formula, spec())
     assert other.agree is False
 
 
@@ -193,11 +193,11 @@ def test_two_different_messages_are_not_the_flux_repeated() -> None:
 
 def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
     good = {"A": 1.02, "delta": -0.97, "V": -1.1, "dt": 0.99}
-    assert _distillation._flux_of_law(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol(
+    assert _distillation.flux_of_law(PowerLaw(1.0, good, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A") / symbol(
         "delta"
     )
     area = {**good, "delta": 0.1}
-    assert _distillation._flux_of_law(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
+    assert _distillation.flux_of_law(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
     for name, power, line in (
         ("A", 0.6, "is no product of whole powers; train longer"),
         ("A", np.nan, "is no product of whole powers; train longer"),
@@ -205,15 +205,15 @@ def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
         ("dt", 2.0, "is no flux times Δt/V"),
     ):
         with pytest.raises(DiscoveryError, match=line):
-            _distillation._flux_of_law(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
+            _distillation.flux_of_law(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
 
 
 def test_each_power_over_two_hops_has_to_be_that_of_two_fluxes() -> None:
     near = PowerLaw(1.0, {"A": 1.0, "delta": -1.0, "V": -1.0, "dt": 1.0}, 0.0, 0.0)
     far = {"A_PN": 1.0, "delta_PN": -1.0, "A_NQ": 1.0, "delta_NQ": -1.0, "V_P": -1.0, "V_N": -1.0, "dt": 2.0}
-    assert _distillation._is_repeated(near, PowerLaw(0.5, far, 0.0, 0.0))
+    assert _distillation.is_repeated(near, PowerLaw(0.5, far, 0.0, 0.0))
     for name, power in far.items():
-        assert not _distillation._is_repeated(near, PowerLaw(0.5, {**far, name: power + 1.0}, 0.0, 0.0))
+        assert not _distillation.is_repeated(near, PowerLaw(0.5, {**far, name: power + 1.0}, 0.0, 0.0))
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     monkeypatch.setattr(_distillation, "train", lambda *_, **__: done)
     # Both draw problems to measure a loss, which plays no part here.
     monkeypatch.setattr(_distillation, "choose_member", lambda *_: 0)
-    monkeypatch.setattr(_distillation, "_network_loss", lambda *_: 1e-3)
+    monkeypatch.setattr(_distillation, "measure_network_loss", lambda *_: 1e-3)
     document = discover(own, tmp_path / "run").document
     assert document["recovered"] is False
     (reason,) = document["reasons"]
@@ -251,7 +251,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, *formulas: sp.Expr, units: bool) -
         return Front(tuple(Candidate(formula, k + 1, 0.1 / (k + 1)) for k, formula in enumerate(formulas)))
 
     monkeypatch.setattr(_distillation, "search_front", search_front)
-    return _distillation._search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
+    return _distillation.search_module(each, recipe.override(recipe.load("first-order"), {"search.units": units}))
 
 
 T_N, T_P, A, delta = map(symbol, ("T_N", "T_P", "A", "delta"))
@@ -275,4 +275,4 @@ def test_an_mlp_that_has_learned_nothing_is_named() -> None:
     rng = np.random.default_rng(0)
     flat = Sampled("z1", "message", 0, tabulate(("A",), rng.random((20, 1)), np.full(20, 0.25)), (A,))
     with pytest.raises(DiscoveryError, match=r"message 'z1' is the same number everywhere \(0\.25\)"):
-        _distillation._search_module(flat, recipe.load("first-order"))
+        _distillation.search_module(flat, recipe.load("first-order"))

@@ -5,8 +5,8 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.pipeline import discover
-from fluxforge.pipeline._skew import _judge
-from fluxforge.pipeline._skew_stages import _family_row
+from fluxforge.pipeline._skew import judge_fluxes
+from fluxforge.pipeline._skew_stages import describe_family
 from fluxforge.run.skew import LawRow
 from fluxforge.scheme import SKEWED, find
 from fluxforge.skew import (
@@ -147,14 +147,14 @@ def test_a_flux_that_is_good_for_one_kind_of_fields_is_refused():
         name="error",
         formula=law_text(FOR_WAVES),
         constants=FOR_WAVES._asdict(),
-        families=tuple(_family_row(each) for each in scores.values()),
+        families=tuple(describe_family(each) for each in scores.values()),
         coercivity=0.3,
         meshes=1,
         violated=0,
         overshoot=0.0,
     )
     consistent = fit_limits(constant_network(1.0, 1.0, -1.0), tables())
-    verdict, reasons = _judge(consistent, (row,))
+    verdict, reasons = judge_fluxes(consistent, (row,))
     assert verdict == "approximation"
     assert any(text.startswith("NO: error") and "for sines" in text for text in reasons)
     assert any(text.startswith("yes: error") and "for waves" in text for text in reasons)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fluxforge.cli import main
-from fluxforge.cli._sweep import _live_rows
+from fluxforge.cli._sweep import tabulate_points
 from fluxforge.sweeps import PointResult, PointStatus
 
 
@@ -96,7 +96,7 @@ def test_the_live_table_fits_the_terminal_and_shows_what_runs() -> None:
     states["seed=51"] = PointStatus(name="seed=51")
     screen = Console(width=80, height=12, file=sys.stderr)
     with screen.capture() as held:
-        screen.print(_live_rows(states, screen.height))
+        screen.print(tabulate_points(states, screen.height))
     lines = held.get().splitlines()
     assert len(lines) <= 12
     assert any(line.split() == ["seed=49", "finished", "refused", "-", "0.5", "-"] for line in lines)

@@ -14,7 +14,7 @@ from sweep_runs import contents, start_parent, wait_for
 import fluxforge as ff
 from fluxforge import recipe
 from fluxforge.cli import main
-from fluxforge.cli._reproduction import _run_in_processes
+from fluxforge.cli._reproduction import run_in_processes
 from fluxforge.distil._engines import count_threads as operon_threads
 from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.run import lock_folder
@@ -154,10 +154,10 @@ def test_runs_are_made_in_processes_and_a_failure_is_told_at_the_end(marks, tmp_
     ]
     monkeypatch.setenv("SWEEP_FAULTS", "error:one:train 1")
     with pytest.raises(DiscoveryError, match="1 of 2 runs failed: one: the training of the test failed"):
-        _run_in_processes(runs, 2, tmp_path / "logs", lambda *_: None)
+        run_in_processes(runs, 2, tmp_path / "logs", lambda *_: None)
     assert [run.read() is not None for run in runs] == [False, True]
     # The run that failed is made again, and the other one is finished.
-    _run_in_processes([run for run in runs if run.read() is None], 2, tmp_path / "logs", lambda *_: None)
+    run_in_processes([run for run in runs if run.read() is None], 2, tmp_path / "logs", lambda *_: None)
     assert all(run.read() is not None for run in runs)
     assert sorted((marks / "begun").read_text().split()) == ["one", "one", "other"]
 

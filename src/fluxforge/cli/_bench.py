@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -171,27 +172,23 @@ def _show_problems(measured: "Validation") -> None:
         show(f"FiPy: {HOW_TO_INSTALL}")
 
 
-def _digits(count: int) -> Callable[[float], str]:
-    return lambda value: number(value, count)
-
-
 # Heading, field of the row, and how a value is written.
 COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("scheme", "scheme", str),
     ("mesh", "mesh", str),
     ("cells", "cells", "{:,}".format),
-    ("error", "error", _digits(3)),
-    ("max", "error_max", _digits(3)),
+    ("error", "error", partial(number, digits=3)),
+    ("max", "error_max", partial(number, digits=3)),
     ("order", "order", "{:.2f}".format),
-    ("measured", "measured", _digits(5)),
-    ("exact", "exact", _digits(5)),
-    ("predicted", "predicted", _digits(5)),
-    ("least", "minimum", _digits(3)),
-    ("largest", "maximum", _digits(4)),
-    ("variation", "variation", _digits(3)),
+    ("measured", "measured", partial(number, digits=5)),
+    ("exact", "exact", partial(number, digits=5)),
+    ("predicted", "predicted", partial(number, digits=5)),
+    ("least", "minimum", partial(number, digits=3)),
+    ("largest", "maximum", partial(number, digits=4)),
+    ("variation", "variation", partial(number, digits=3)),
     ("per step", "seconds_per_step", duration),
-    ("FiPy's error", "fipy_error", _digits(3)),
-    ("difference", "fipy_difference", _digits(2)),
+    ("FiPy's error", "fipy_error", partial(number, digits=3)),
+    ("difference", "fipy_difference", partial(number, digits=2)),
     ("FiPy per step", "fipy_seconds_per_step", duration),
 )
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from fluxforge.cli._arguments import Json, choice
-from fluxforge.cli._output import number, show, show_json, show_status, show_table
+from fluxforge.cli._output import format_value, number, show, show_json, show_status, show_table
 
 if TYPE_CHECKING:
     from fluxforge.bench._skew import SkewBench
@@ -46,11 +46,9 @@ def skew(
     rows = []
     for each in measured.compared:
         row = finest[each.family, each.scheme]
-        order = "-" if row.order is None else f"{row.order:.2f}"
-        ratios = (f"{each.over_corrected:.2f}", f"{each.equal_cells:.2f}", f"{each.equal_unknowns:.2f}")
-        rows.append(
-            (each.family, each.scheme, f"{row.cells:,}", f"{row.unknowns:,}", number(row.error, 3), order, *ratios)
-        )
+        ratios = (row.order, each.over_corrected, each.equal_cells, each.equal_unknowns)
+        sizes = (f"{row.cells:,}", f"{row.unknowns:,}", number(row.error, 3))
+        rows.append((each.family, each.scheme, *sizes, *(format_value(value, ".2f") for value in ratios)))
     show_table(columns, rows, right=columns[2:])
     show("\nL2 error on the finest meshes; over corrected and over the hybrid scheme at equal cells, and over the")
     show("hybrid scheme at equal unknowns")
@@ -69,8 +67,7 @@ def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
             row.scheme,
             f"{row.cells:,}",
             number(row.error, 3),
-            "-" if row.order is None else f"{row.order:.2f}",
-            f"{row.over_corrected:.2f}",
+            *(format_value(value, ".2f") for value in (row.order, row.over_corrected)),
         )
         for row in finest.values()
     ]

@@ -8,7 +8,7 @@ import sympy as sp
 from rich.padding import Padding
 from rich.text import Text
 
-from fluxforge.cli._output import console, show, show_json, show_pairs, show_table
+from fluxforge.cli._output import console, format_value, show, show_json, show_pairs, show_table
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._document import find as find_equation
@@ -247,7 +247,7 @@ def _parameter_rows(equation: Equation) -> Iterator[tuple[str, ...]]:
         if isinstance(p.default, tuple):
             default = f"({', '.join(f'{part:g}' for part in p.default)})"
         else:
-            default = "-" if p.default is None else f"{p.default:g}"
+            default = format_value(p.default, "g")
         yield p.name, p.meaning, kind, "-" if p.unit is None else str(p.unit), default
 
 

@@ -182,9 +182,9 @@ def reproduce(
     if check is not None and not check.is_dir():
         raise typer.BadParameter(f"{check}: no such folder")
     with show_status("loading", quiet=as_json):
-        from fluxforge.cli._reproduction import Request, run
+        from fluxforge.cli._reproduction import run
     if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
         raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
     changes = {"seeds": None if seeds is None else int(seeds), "training.steps": steps}
     settings = {name: value for name, value in changes.items() if value is not None}
-    run(Request(names, preset, settings, output, again=again, check=check, as_json=as_json))
+    run(names, output, check=check, as_json=as_json, preset=preset, changes=settings, again=again)

@@ -9,6 +9,7 @@ import typer
 from fluxforge import recipe
 from fluxforge.cli._output import (
     command_line,
+    format_value,
     number,
     offer_resume,
     question_bar,
@@ -103,7 +104,7 @@ def _show_carry(result: CarryResult) -> None:
         (
             f"{row.cells:,}",
             row.field,
-            *("-" if e is None else f"{e:.2e}" for e in (row.midpoint, row.constants, row.network, row.formula)),
+            *(format_value(each, ".2e") for each in (row.midpoint, row.constants, row.network, row.formula)),
             "blow up" if row.blew_up else "bounded",
         )
         for row in result.carry
@@ -217,7 +218,7 @@ def _show_experiment(result: Discovery, record: FluxRecord) -> None:
     rows = [
         (
             row.name,
-            *("-" if value is None else f"{value:.1e}" for value in (row.defect, row.limit)),
+            *(format_value(value, ".1e") for value in (row.defect, row.limit)),
             "used" if row.used else "holds" if row.holds else "fails",
             row.statement,
         )
@@ -264,8 +265,8 @@ def _show_limiter(result: LimiterResult) -> None:
     rows = [
         (
             row.name,
-            *("-" if value is None else f"{value:.3f}" for value in row.fresh.values()),
-            *("-" if value is None else number(value, 3) for value in row.jiang_shu.values()),
+            *(format_value(value, ".3f") for value in row.fresh.values()),
+            *(number(value, 3) for value in row.jiang_shu.values()),
         )
         for row in result.limiters
     ]

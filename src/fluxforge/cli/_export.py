@@ -62,36 +62,37 @@ def export(
     from fluxforge.scheme._document import find
     from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, python_main
 
-    beside = None if output is None else output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
-    if output is not None and output.name in ("numpy.py", "jax.py"):
+    if output is None:
+        typer.echo(_code(find(scheme, equation), to), nl=False)
+        return
+    beside = output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
+    files = (output,) if mesh is None else (output, beside)
+    if output.name in ("numpy.py", "jax.py"):
         raise InputError(f"{output}: would hide the module {output.stem} that the code imports: give another name")
-    for path in (output, None if mesh is None else beside):
-        if path is not None and path.exists() and not overwrite:
+    for path in files:
+        if path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
-    if output is not None and beside is not None and mesh is None and output.exists() and beside.exists():
+    if mesh is None and output.exists() and beside.exists():
         raise InputError(f"{beside}: is the mesh of earlier code: give --mesh FILE to replace it, or remove it first")
     resolved_scheme = find(scheme, equation)
     code = _code(resolved_scheme, to)
-    if output is None or beside is None:
-        typer.echo(code, nl=False)
-        return
-    # The mesh first: one that is refused leaves nothing half written.
-    graph = None if mesh is None else _read_graph(mesh, boundary or [])
-    if graph is None:
+    if mesh is None:
         write_text(output, code)
-    elif to is Target.C:
-        check_lines(resolved_scheme, graph)
-        header = emit_c_mesh(graph, beside.stem)
-        write_text(output, code)
-        write_text(beside, header)
     else:
-        arrays = example_arrays(resolved_scheme, graph)
-        write_text(output, code + python_main(resolved_scheme, to.value))
-        with atomic_path(beside) as temporary:
-            np.savez(temporary, allow_pickle=False, **arrays)
-    for path in (output, beside if graph is not None else None):
-        if path is not None:
-            show(f"wrote {path}")
+        # All is computed before a file is written: a mesh that is refused leaves nothing half written.
+        graph = _read_graph(mesh, boundary or [])
+        if to is Target.C:
+            check_lines(resolved_scheme, graph)
+            header = emit_c_mesh(graph, beside.stem)
+            write_text(output, code)
+            write_text(beside, header)
+        else:
+            arrays = example_arrays(resolved_scheme, graph)
+            write_text(output, code + python_main(resolved_scheme, to.value))
+            with atomic_path(beside) as temporary:
+                np.savez(temporary, allow_pickle=False, **arrays)
+    for path in files:
+        show(f"wrote {path}")
 
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":

@@ -1,7 +1,6 @@
 """Printing: results to stdout; messages, progress bars and status lines to stderr."""
 
 import json
-import math
 import os
 import shlex
 import sys
@@ -9,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
@@ -17,6 +15,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column, Table
 from rich.text import Text
 
+from fluxforge._files import to_json_values
 from fluxforge.errors import StorageError
 
 PIPED_WIDTH = 120
@@ -72,20 +71,6 @@ def show_json(document: Mapping[str, object]) -> None:
     sys.stdout.write(json.dumps(to_json_values(document), indent=2, allow_nan=False) + "\n")
 
 
-def to_json_values(value: Any) -> Any:
-    """The value as JSON types: numbers that are not finite become null, paths strings, tuples lists."""
-    match value:
-        case Mapping():
-            return {str(key): to_json_values(entry) for key, entry in value.items()}
-        case list() | tuple():
-            return [to_json_values(entry) for entry in value]
-        case float() if not math.isfinite(value):
-            return None
-        case Path():
-            return os.fspath(value)
-    return value
-
-
 def _print_table(target: Console, table: Table) -> None:
     """Print a table; if the output is not a terminal, without trailing spaces."""
     if target.is_terminal:
@@ -102,13 +87,14 @@ def _print_table(target: Console, table: Table) -> None:
 
 def show_pairs(rows: Iterable[Sequence[str | Text]]) -> None:
     """Print rows without a header: labels in the first column, the last column wrapped."""
+    rows = list(rows)
+    last = len(rows[0]) - 1 if rows else -1
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for k, row in enumerate(rows):
-        for n in range(len(row) if k == 0 else 0):
-            last = n == len(row) - 1
-            table.add_column(
-                style="cyan" if n == 0 else None, no_wrap=not last, overflow="fold" if last else "ellipsis"
-            )
+    for n in range(last + 1):
+        table.add_column(
+            style="cyan" if n == 0 else None, no_wrap=n != last, overflow="fold" if n == last else "ellipsis"
+        )
+    for row in rows:
         table.add_row(*(entry if isinstance(entry, Text) else replace_unprintable(entry) for entry in row))
     _print_table(console(), table)
 
@@ -133,9 +119,14 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         show_pairs((f"  {name}", entry) for name, entry in zip(columns[1:], others, strict=True))
 
 
+def format_value(value: float | None, form: str) -> str:
+    """A number in a format such as `.2e`; a dash for None."""
+    return "-" if value is None else format(value, form)
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A number with so many significant digits; a dash for None."""
-    return "-" if value is None else f"{value:.{digits}g}"
+    return format_value(value, f".{digits}g")
 
 
 def duration(seconds: float | None) -> str:

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,14 @@ from fluxforge.stepping._field import read_array
 
 REST = "rest"
 INSULATED = "insulated"
-# Of each word, how many formulas follow it, separated by colons.
-WALLS = {"flux": 1, "neumann": 1, "robin": 2, "periodic": 1, "inflow": 1}
+# Of each word, the condition, and how many formulas follow it, separated by colons.
+WALLS: dict[str, tuple[Callable[..., Condition], int]] = {
+    "flux": (Neumann, 1),
+    "neumann": (Neumann, 1),
+    "robin": (Robin, 2),
+    "periodic": (Periodic, 1),
+    "inflow": (Inflow, 1),
+}
 _FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULATED}"
 # The sign of TAG=CONDITION, not that of a comparison in a formula.
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
@@ -81,25 +87,21 @@ def _parse_condition(text: str, spec: str) -> Condition:
         if word in WALLS:
             raise InputError(f"{where}: the formula is missing after {word}; write {_FORMS}")
         return Dirichlet(word)
-    if len(formulas) != WALLS.get(word):
+    if word not in WALLS or len(formulas) != WALLS[word][1]:
         raise InputError(f"{where}: is no condition; write {_FORMS}")
-    kinds: dict[str, Callable[..., Condition]] = {"robin": Robin, "periodic": Periodic, "inflow": Inflow}
-    return kinds.get(word, Neumann)(*formulas)
+    return WALLS[word][0](*formulas)
 
 
 Given: TypeAlias = str | np.ndarray
 REACTION = "reaction"
 
 
-class EquationSettings(NamedTuple):
-    """An equation, or None for that of the scheme, and the values of its parameters."""
-
-    equation: str | Equation | None
-    parameters: dict[str, Given]
-
-
-def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> EquationSettings:
+def read_settings(
+    texts: Sequence[str], equation: str | None, mesh: Mesh
+) -> tuple[str | Equation | None, dict[str, Given]]:
     """Read `NAME=VALUE`, `NAME=@file` and `reaction=FORMULA`, which replaces the reaction of the equation.
+
+    Returns the equation, or None for that of the scheme, and the values of its parameters.
 
     Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
     be read or has neither a value per cell nor one per face.
@@ -114,11 +116,11 @@ def read_settings(texts: Sequence[str], equation: str | None, mesh: Mesh) -> Equ
         settings[name] = _read_file(value[1:], name, mesh) if value.startswith("@") else value
     own = equation is not None and any(p.name == REACTION for p in find(equation).parameters)
     if REACTION not in settings or own:
-        return EquationSettings(equation, settings)
+        return equation, settings
     reaction = settings.pop(REACTION)
     if equation is None or not isinstance(reaction, str):
         raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
-    return EquationSettings(find(equation, reaction=reaction), settings)
+    return find(equation, reaction=reaction), settings
 
 
 def _read_file(spec: str, name: str, mesh: Mesh) -> np.ndarray:

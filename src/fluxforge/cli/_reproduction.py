@@ -2,14 +2,12 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import typer
 
-from fluxforge import recipe
 from fluxforge.cli._discovery import show_arms
 from fluxforge.cli._output import question_bar, say, show, show_json, show_pairs, show_table, warn
 from fluxforge.cli._signals import count_done
@@ -31,55 +29,36 @@ from fluxforge.sweeps._worker import Job
 SHOWN = 8
 
 
-@dataclass(frozen=True)
-class Request:
-    """The parts to run and their settings, where to write, and the kept results to compare with."""
+def run(names: Sequence[str], folder: Path, *, check: Path | None, as_json: bool, **options: Any) -> None:
+    """Run the parts, write the page of all results in the folder, and print tables and verdicts, or JSON.
 
-    names: tuple[str, ...]
-    preset: str
-    changes: recipe.Changes
-    folder: Path
-    again: bool
-    check: Path | None
-    as_json: bool
-
-
-def run(request: Request) -> None:
-    """Run the parts, write the page of all results in the folder, and print tables and verdicts, or JSON."""
-    kept = {} if request.check is None else read_documents(request.check)
-    if request.check is not None and not kept:
-        raise InputError(f"{request.check}: contains no results to compare with")
-    results = {name: _run_part(name, request) for name in request.names}
-    whole = write_reproduction(request.folder, command=f"fluxforge reproduce {' '.join(request.names)}")
-    compared = None if request.check is None else compare(read_documents(request.folder), kept)
-    if request.as_json:
-        show_json(
-            results[request.names[0]]
-            if len(results) == 1 and compared is None
-            else _to_document(results, whole, compared)
-        )
+    `check` is the folder of kept results to compare with; `options` are further arguments of
+    `fluxforge.paper.reproduce`.
+    """
+    kept = {} if check is None else read_documents(check)
+    if check is not None and not kept:
+        raise InputError(f"{check}: contains no results to compare with")
+    results: dict[str, Document] = {}
+    for name in names:
+        with question_bar(name, quiet=as_json) as tell:
+            results[name] = reproduce(name, folder=folder, tell=count_done(tell), warn=warn, **options)
+    whole = write_reproduction(folder, command=f"fluxforge reproduce {' '.join(names)}")
+    compared = None if check is None else compare(read_documents(folder), kept)
+    if as_json:
+        show_json(_to_document(results, whole, compared))
     else:
-        _show_results(results, whole, compared, request.folder)
+        _show_results(results, whole, compared, folder)
     if compared is not None and compared.verdicts:
         raise typer.Exit(1)
 
 
-def _run_part(name: str, request: Request) -> Document:
-    with question_bar(name, quiet=request.as_json) as tell:
-        return reproduce(
-            name,
-            preset=request.preset,
-            changes=request.changes,
-            folder=request.folder,
-            again=request.again,
-            tell=count_done(tell),
-            warn=warn,
-        )
-
-
-def _to_document(results: Mapping[str, Document], whole: Reproduction, compared: Comparison | None) -> dict[str, Any]:
-    document = {"parts": results, **msgspec.to_builtins(whole)}
-    return document if compared is None else document | {"check": compared.document()}
+def _to_document(results: Mapping[str, Document], whole: Reproduction, compared: Comparison | None) -> Document:
+    """The document of a single part; of several, or with a comparison, all of them and the claims of the paper."""
+    if compared is not None:
+        return {"parts": results, **msgspec.to_builtins(whole), "check": compared.document()}
+    if len(results) > 1:
+        return {"parts": results, **msgspec.to_builtins(whole)}
+    return next(iter(results.values()))
 
 
 def _show_results(
@@ -223,7 +202,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
     with question_bar("gallery", quiet=as_json) as bar:
         tell = count_done(bar)
         if workers > 1:
-            _run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
+            run_in_processes([run for run in runs if run.read() is None], workers, folder / "logs", tell)
         gallery = make_gallery(folder, runs, command=command, tell=tell, warn=warn)
     if as_json:
         show_json(to_document(gallery))
@@ -236,7 +215,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
         raise typer.Exit(1)
 
 
-def _run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell: Progress) -> None:
+def run_in_processes(runs: Sequence[GalleryRun], workers: int, logs: Path, tell: Progress) -> None:
     """Make runs in several processes; raises DiscoveryError, after all have ended, if one failed."""
     jobs = [Job(run.name, str(run.folder.absolute()), to_dict(run.spec), run.command) for run in runs]
     ended: dict[str, str | None] = {}

@@ -62,9 +62,9 @@ class Problem:
         """Read the mesh and the fields that are given as files."""
         mesh = read(file)
         conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
-        chosen = read_settings(settings, equation, mesh)
+        chosen, parameters = read_settings(settings, equation, mesh)
         first, second = (_read_value(text, len(mesh.cells)) for text in (initial, source))
-        return Problem(mesh, first, second, conditions, chosen.equation, chosen.parameters)
+        return Problem(mesh, first, second, conditions, chosen, parameters)
 
 
 def _read_value(text: str, cells: int) -> str | np.ndarray:

@@ -16,6 +16,7 @@ from rich.table import Table
 from fluxforge.cli._arguments import RECIPES, Json, Preset, RecipeName, check_folder, count
 from fluxforge.cli._output import (
     console,
+    format_value,
     number,
     offer_resume,
     one_line,
@@ -144,12 +145,12 @@ def _live_table(*, quiet: bool) -> Iterator[Callable[["PointStatus"], None]]:
             def tell(status: "PointStatus") -> None:
                 raise_lost_signal()
                 states[status.name] = status
-                live.update(_live_rows(states, target.height), refresh=True)
+                live.update(tabulate_points(states, target.height), refresh=True)
 
             yield tell
 
 
-def _live_rows(states: Mapping[str, "PointStatus"], height: int) -> Table:
+def tabulate_points(states: Mapping[str, "PointStatus"], height: int) -> Table:
     """Points that are running, then the last to have ended, as many as the terminal has lines for."""
     running = [state for state in states.values() if state.result is None and state.stage != "waiting"]
     ended = [state for state in states.values() if state.result is not None]
@@ -219,7 +220,7 @@ def _show_sweep(ended: "Sweep") -> None:
             (
                 show_changes(rate.changes),
                 f"{rate.recovered} of {rate.of}",
-                "-" if rate.rate is None else f"{rate.rate:.2f}",
+                format_value(rate.rate, ".2f"),
                 f"{rate.low:.3f} to {rate.high:.3f}",
                 *(str(each) for each in (rate.approximation, rate.refused, rate.failed)),
             )

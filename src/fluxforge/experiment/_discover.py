@@ -22,6 +22,7 @@ from fluxforge.experiment._search import PER_SYMBOL, search_parts, search_rounds
 from fluxforge.experiment._setup import Dataset, Form, evaluate_on, whole_form
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.run._progress import Progress, Warn, add_seconds
+from fluxforge.run.result import list_reasons
 
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 WORSE = 1.5
@@ -251,7 +252,7 @@ def _judge(
             data.relative_error <= LARGEST_DATA_ERROR
         ),
     }
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    reasons = list_reasons(checks)
     if all(checks.values()):
         return "recovered", reasons
     return ("approximation" if formula.error <= spec.search.threshold else "refused"), reasons

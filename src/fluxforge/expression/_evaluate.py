@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import sympy as sp
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._symbols import (
     AtMost,
     Below,
     Select,
     arguments,
-    escape_unprintable,
     known_names,
     leaves_first,
 )

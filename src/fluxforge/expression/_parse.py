@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy as sp
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._algebra import Algebra
 from fluxforge.expression._evaluate import evaluate, evaluate_constant
@@ -20,7 +21,6 @@ from fluxforge.expression._symbols import (
     MAX_DIGITS,
     NAME,
     RefusalError,
-    escape_unprintable,
     known_names,
     symbols_of,
 )

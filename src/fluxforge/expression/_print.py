@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 import sympy as sp
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import ExpressionError
 from fluxforge.expression._symbols import (
     COMPARISONS,
     EXACT_BELOW,
     NAME,
     Select,
-    escape_unprintable,
     leaves_first,
     order_sides,
 )

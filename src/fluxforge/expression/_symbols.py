@@ -70,11 +70,6 @@ def symbols_of(names: Iterable[str]) -> dict[str, sp.Symbol]:
     return {name: symbol(name) for name in names}
 
 
-def escape_unprintable(text: str) -> str:
-    r"""The text on one line: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
-
-
 def known_names(wanted: str, names: Iterable[str]) -> str:
     """`known: …`, the names closest to the wanted one first."""
     ordered = sorted(names)

@@ -3,8 +3,9 @@
 import re
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import ExpressionError
-from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES, escape_unprintable
+from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES
 
 # Characters of a formula that a message quotes.
 _SHOWN = 60

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -30,13 +30,12 @@ from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Where
 from fluxforge.run.carry import CarryRow, CoefficientPoints, EffectiveRow, StepRow
+from fluxforge.run.result import list_reasons
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_numbers, freeze_flux
 
-CELLS = (100, 1_000, 10_000, 100_000)
 FIELDS = ("smooth", "noise")
-FOURIER = 0.5
 LONG_RUN = 1_000
 # Far from the seeds of training and of `evaluation`.
 _SEED = 2 * 10**6
@@ -61,6 +60,10 @@ LARGEST_DEFECT = 1e-11
 NEGLIGIBLE = 1e-3
 # Steps across the trained range at which a network is held against its integrator.
 STEPS = 4
+# Steps at which coefficients are looked at, as shares of the longest.
+SAMPLED = (0.1, 0.3, 0.6, 1.0)
+# The numbers of faces by name, and the coefficients of every stage there, at one step.
+FaceSample: TypeAlias = tuple[dict[str, np.ndarray], list[np.ndarray]]
 # Faces of each step in the figure of the coefficients.
 POINTS = 60
 
@@ -182,18 +185,17 @@ def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier
     """Whether 1,000 steps at a Fourier number exceed all bounds: with T = 0 at the walls, or with source and walls."""
     for boundary, size in ((None, 0.0), (mixed_walls(case.equation), 1.0)):
         graph = dual(mesh, boundary, equation=case.equation)
-        walled = Case(graph, case.equation, case.parameters, fourier)
         # A step that suits a mesh whose whole boundary is held, as in training.
         dt = fourier / case.fourier * case.dt
-        coefficients = face_coefficients(network, graph, dt, parameters=walled.parameters)
+        coefficients = face_coefficients(network, graph, dt, parameters=case.parameters)
         S = np.full(graph.cells, size)
         step = freeze_flux(
             network.tableau,
-            walled.equation,
+            case.equation,
             graph,
             dt,
             coefficients,
-            parameters=walled.parameters,
+            parameters=case.parameters,
             source=S,
             free=network.free,
         )
@@ -211,8 +213,7 @@ def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Ca
         speed = float(np.linalg.norm(np.asarray(parameters[velocity], float)))
         parameters[velocity] = Curl(f"{speed / np.pi:.17g}*sin(pi*x)*sin(pi*y)")
     closed = Case(graph, case.equation, parameters, case.fourier)
-    coefficients = face_coefficients(network, graph, closed.dt, parameters=parameters)
-    step = replace(closed.weigh_fluxes(network, coefficients), reaction=None)
+    step = replace(closed.step(network), reaction=None)
     mass = graph.V * cell_capacity(case.equation, graph, parameters)
     return float(abs(mass @ (step(T) - T)) / (mass @ np.abs(T)))
 
@@ -223,10 +224,10 @@ def measure_carry(
     parameters: Mapping[str, recipe.Value],
     seed: int,
     longest: float,
-    jumps: float = 1.0,
-    formulas: Sequence[sp.Expr] | None = None,
-    cells: Sequence[int] = CELLS,
-    fourier: float = FOURIER,
+    jumps: float,
+    formulas: Sequence[sp.Expr] | None,
+    cells: Sequence[int],
+    fourier: float,
 ) -> Iterator[CarryRow]:
     """One row per mesh and field, from the smallest mesh to the largest."""
     for count in cells:
@@ -287,6 +288,18 @@ def errors_by_step(
     return tuple(rows)
 
 
+def sample_faces(
+    network: FluxNetwork, graph: DualGraph, parameters: Settings, *, longest: float
+) -> Iterator[FaceSample]:
+    """The faces of every cell of a mesh, at steps up to the longest."""
+    used = graph.slot_mask
+    for share in SAMPLED:
+        dt = Case(graph, network.equation, parameters, share * longest).dt
+        numbers = face_numbers(network.equation, graph, dt, parameters=parameters)
+        coefficients = face_coefficients(network, graph, dt, parameters=parameters)
+        yield {name: each[used] for name, each in numbers.items()}, [each[used] for each in coefficients]
+
+
 def coefficient_points(
     network: FluxNetwork,
     graph: DualGraph,
@@ -296,22 +309,20 @@ def coefficient_points(
     formulas: Mapping[str, sp.Expr] | None,
 ) -> dict[str, CoefficientPoints]:
     """The coefficients of some faces of a mesh against Fo_P + Fo_N, over the trained steps, for a figure."""
-    rng, used = np.random.default_rng(0), graph.slot_mask
+    rng = np.random.default_rng(0)
     columns: dict[str, list[np.ndarray]] = {each.coefficient.name: [] for each in network.weighted}
     totals, drawn = [], {name: list[np.ndarray]() for name in columns}
-    for share in (0.1, 0.3, 0.6, 1.0):
-        case = Case(graph, network.equation, parameters, share * longest)
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=parameters)
-        values = {symbol(name): each[used] for name, each in numbers.items()}
-        kept = rng.permutation(int(used.sum()))[:POINTS]
-        totals.append(numbers["total"][used][kept])
-        by_stage = face_coefficients(network, graph, case.dt, parameters=parameters)
+    for numbers, by_stage in sample_faces(network, graph, parameters, longest=longest):
+        values = {symbol(name): each for name, each in numbers.items()}
+        faces = len(numbers["total"])
+        kept = rng.permutation(faces)[:POINTS]
+        totals.append(numbers["total"][kept])
         for name, coefficients in zip(columns, by_stage, strict=True):
-            columns[name].append(coefficients[used][kept])
+            columns[name].append(coefficients[kept])
             if formulas is not None:
                 with np.errstate(all="ignore"):
                     by_formula = np.asarray(evaluate(formulas[name], values, np), float)
-                drawn[name].append(np.broadcast_to(by_formula, used.sum())[kept])
+                drawn[name].append(np.broadcast_to(by_formula, faces)[kept])
     total = tuple(np.concatenate(totals).tolist())
     return {
         name: CoefficientPoints(
@@ -352,7 +363,7 @@ def judge_run(
         systems = (certificate.semidiscrete, certificate.rate)
         right = all(system is None or system.holds for system in systems)
         checks["in the limit of small steps the formulas solve the equation, as their certificate has it"] = right
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    reasons = list_reasons(checks)
     if refusal is not None:
         reasons = (*reasons, f"NO: {refusal}")
     return ("approximation" if all(checks.values()) else "refused"), reasons

@@ -136,16 +136,12 @@ def is_consistent(c: sp.Expr) -> bool:
 
 def _evaluate_near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
-    names = {each.name for each in g.free_symbols}
-    return np.array(
-        [
-            _evaluate_at(g, {n: t * _OTHERS if n == "total" or n.startswith("reaction") else _OTHERS for n in names})
-            for t in _SMALL
-        ]
-    )
-
-
-def _evaluate_at(g: sp.Expr, numbers: Mapping[str, np.ndarray]) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        values = evaluate(g, {symbol(name): each for name, each in numbers.items()}, np)
-    return np.broadcast_to(np.asarray(values, dtype=float), _OTHERS.shape)
+    rows = []
+    for t in _SMALL:
+        numbers = {
+            each: t * _OTHERS if each.name == "total" or each.name.startswith("reaction") else _OTHERS
+            for each in g.free_symbols
+        }
+        with np.errstate(all="ignore"):
+            rows.append(np.broadcast_to(np.asarray(evaluate(g, numbers, np), dtype=float), _OTHERS.shape))
+    return np.array(rows)

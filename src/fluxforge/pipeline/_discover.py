@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic
@@ -89,9 +90,8 @@ def _check_arguments(
 
 def free_folder(spec: recipe.Recipe) -> Path:
     """The folder runs/RECIPE, or runs/RECIPE-2 and so on if that exists."""
-    folder = Path("runs") / spec.name
-    candidates = (folder, *(folder.with_name(f"{folder.name}-{k}") for k in range(2, 10_000)))
-    return next(each for each in candidates if not each.exists())
+    names = chain([spec.name], (f"{spec.name}-{k}" for k in count(2)))
+    return next(folder for name in names if not (folder := Path("runs") / name).exists())
 
 
 def check_feasible(spec: recipe.Recipe) -> None:
@@ -130,14 +130,14 @@ def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
     return describe_discovery(certified, ablations, spec)
 
 
-def explain(network: Network, spec: recipe.Recipe, output: Path, *, tell: Progress = silent) -> Discovery:
+def explain(network: Network, spec: recipe.Recipe, output: Path) -> Discovery:
     """From a network that is trained already to its formula and certificate, in a run folder; returns the record."""
     with run_folder(output, spec, warn=lambda _: None) as folder:
         if (done := folder.read_stage(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
         else:
-            distilled = distil_network(TrainedMember(network), spec, folder, tell)
-            certified = certify_formula(judge_formula(distilled, spec, tell), spec, tell)
+            distilled = distil_network(TrainedMember(network), spec, folder, silent)
+            certified = certify_formula(judge_formula(distilled, spec, silent), spec, silent)
             outcome = Outcome(describe_certified(certified, spec), certified.scheme, certified.certificate)
             record_outputs(folder, spec, (), texts=save_schemes(outcome, folder.path))
             folder.finish(DISCOVERY, done := to_document(outcome.result))

@@ -74,7 +74,7 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
     """Search the formula of a network by the recipe's route; finished searches are read back from the folder."""
     assert spec.search is not None
     seconds, network = dict(trained.seconds), trained.network
-    loss = _network_loss(network, spec)
+    loss = measure_network_loss(network, spec)
     formula: Formula | None = None
     refusal: str | None = None
     fronts: dict[str, FrontTable] | None = None
@@ -96,7 +96,7 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
     return Distilled(trained, formula, refusal, fronts, loss, seconds)
 
 
-def _network_loss(network: Network, spec: recipe.Recipe) -> float:
+def measure_network_loss(network: Network, spec: recipe.Recipe) -> float:
     """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
     with jax.enable_x64(True):
         loss_spec = with_shortest_steps(spec) if needs_small_steps(spec) else spec
@@ -108,19 +108,20 @@ def fronts_of(
 ) -> tuple[list[Sampled], dict[str, Front]]:
     """A table and a search per MLP; searches finished before are read back."""
     assert spec.search is not None
-    sampled = _sample_modules(network, spec, spec.search.samples)
+    sampled = sample_modules(network, spec, spec.search.samples)
     fronts: dict[str, Front] = {}
     for k, each in enumerate(sampled):
         stage = f"front-{k + 1}"
         if (done := folder.read_stage(stage)) is None:
             tell(f"searching a formula for {each.name} ({each.kind})", k, len(sampled))
-            done = to_document(tabulate_front(_search_module(each, spec), each.kind, None))
+            done = to_document(tabulate_front(search_module(each, spec), each.kind, None))
             folder.finish(stage, done)
-        fronts[each.name] = _read_front(from_document(done, FrontTable, folder.path / "stages" / f"{stage}.json"), each)
+        fronts[each.name] = _read_front(from_document(done, FrontTable, folder.stage_path(stage)), each)
     return sampled, fronts
 
 
-def _sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
+def sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
+    """A table of inputs and outputs per MLP; raises DiscoveryError where a network overflows."""
     problems = draw_problems(source(spec), spec, _SAMPLES, rows)
     try:
         return sample(network, problems, rows=rows)
@@ -128,7 +129,8 @@ def _sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sa
         raise DiscoveryError(f"stage distil: {error}") from error
 
 
-def _search_module(each: Sampled, spec: recipe.Recipe) -> Front:
+def search_module(each: Sampled, spec: recipe.Recipe) -> Front:
+    """The candidate formulas of an MLP; raises DiscoveryError where it is constant, or where all of them mix units."""
     assert spec.search is not None
     wanted = spec.search
     if each.table.is_constant:
@@ -199,11 +201,11 @@ def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Fo
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
         near, far = read_laws(network, spec)
-        flux = _flux_of_law(near, recipe.equation_of(spec))
+        flux = flux_of_law(near, recipe.equation_of(spec))
         whole = _is_whole(far)
         # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
         # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
-        if whole and not _is_repeated(near, far):
+        if whole and not is_repeated(near, far):
             raise DiscoveryError(
                 f"stage distil: the stencil over two hops, {describe_law(far)}, is not the flux repeated"
             )
@@ -231,7 +233,7 @@ def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw
     return near, power_law(values, columns)
 
 
-def _flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
+def flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
     """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
     powers = _whole_powers(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
@@ -239,7 +241,7 @@ def _flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
     return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
 
 
-def _is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
+def is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
     """Whether two hops are one hop twice: A_PN^a δ_PN^b /V_P · A_NQ^a δ_NQ^b /V_N · Δt²."""
     one, two = _whole_powers(near, "over one hop"), _whole_powers(far, "over two hops")
     legs = all(two[f"{name}_{leg}"] == one[name] for name in ("A", "delta") for leg in ("PN", "NQ"))

@@ -1,14 +1,12 @@
 """A discovery by experiments: from a recipe to the flux, its scheme, certificate and report."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from msgspec import convert
+from msgspec import convert, structs
 
 from fluxforge import recipe
 from fluxforge._machine import count_threads, describe_processor, environment
-from fluxforge.certify._certificate import Certificate
 from fluxforge.distil._engines import engine
 from fluxforge.experiment._ablation import regress_sparsely, search_without_network
 from fluxforge.experiment._data import design_experiment
@@ -44,23 +42,23 @@ def check_experiment(spec: recipe.Recipe) -> None:
     engine(spec.search.engine)
 
 
-@dataclass(frozen=True)
-class CertifiedFormula:
-    """The flux that was found with its scheme and certificate; None of a run without a formula."""
-
-    discovered: Discovered
-    scheme: Scheme | None
-    certificate: Certificate | None
-    seconds: Mapping[str, float]
-
-
 def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
     """From a recipe of experiments to the flux with verdict and certificate, step by step."""
     trained = train_and_reduce(spec, tell, folder.path, folder.warn)
     discovered = discover_flux(trained, spec, tell)
-    certified = certify_flux(discovered, spec, tell)
+    seconds = dict(discovered.seconds)
+    scheme = certificate = None
+    with add_seconds(seconds, "certify"):
+        if discovered.flux is not None:
+            scheme = make_scheme(discovered.flux, trained.data.experiment, spec.name)
+            certificate = verify_scheme(scheme, tell)
     ablations = regress_without_network(trained, spec, tell)
-    return describe_flux(certified, ablations, spec)
+    seconds["ablations"] = ablations.seconds
+    described = describe_flux(discovered, scheme, ablations, spec)
+    result = structs.replace(
+        described, certificate=None if certificate is None else certificate.to_document(), seconds=seconds
+    )
+    return Outcome(result, scheme, certificate, networks=("network.safetensors", "reduced.safetensors"))
 
 
 def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path) -> list[Path]:
@@ -68,15 +66,6 @@ def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path
     return write_experiment(
         outcome.result, into, scheme=outcome.scheme, certificate=outcome.certificate, command=command_of(folder)
     )
-
-
-def certify_flux(discovered: Discovered, spec: recipe.Recipe, tell: Progress) -> CertifiedFormula:
-    """Verify forward Euler with the flux that was found, if there is one."""
-    seconds, flux, experiment = dict(discovered.seconds), discovered.flux, discovered.trained.data.experiment
-    with add_seconds(seconds, "certify"):
-        scheme = None if flux is None else make_scheme(flux, experiment, spec.name)
-        certificate = None if scheme is None else verify_scheme(scheme, tell)
-    return CertifiedFormula(discovered, scheme, certificate, seconds)
 
 
 def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progress) -> AblationResults:
@@ -87,16 +76,17 @@ def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progres
     return AblationResults(reason="", seconds=sum(each.seconds for each in without), found=rows)
 
 
-def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
-    """The outcome of a run."""
-    discovered, scheme, certificate = certified.discovered, certified.scheme, certified.certificate
+def describe_flux(
+    discovered: Discovered, scheme: Scheme | None, ablations: AblationResults, spec: recipe.Recipe
+) -> Discovery:
+    """The record of a run but for its certificate and the time it took."""
     stage = None if scheme is None else scheme.stages[-1]
-    result = Discovery(
+    return Discovery(
         recipe=spec.name,
         seed=spec.seed,
         equation=discovered.trained.data.experiment.equation.name,
         environment=environment(),
-        seconds={**certified.seconds, "ablations": ablations.seconds},
+        seconds={},
         verdict=discovered.verdict,
         recovered=discovered.verdict == "recovered",
         reasons=discovered.reasons,
@@ -108,11 +98,9 @@ def describe_flux(certified: CertifiedFormula, ablations: AblationResults, spec:
         expected=spec.expect,
         as_expected=discovered.verdict in ("recovered", spec.expect),
         findings=_findings(discovered),
-        certificate=None if certificate is None else certificate.to_document(),
         ablations=ablations,
         experiment=_flux_record(discovered, spec),
     )
-    return Outcome(result, scheme, certificate, networks=("network.safetensors", "reduced.safetensors"))
 
 
 def _findings(discovered: Discovered) -> tuple[str, ...]:

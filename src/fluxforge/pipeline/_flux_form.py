@@ -30,6 +30,7 @@ from fluxforge.pipeline._carry import (
     FIELDS,
     LEAST_KEPT,
     Case,
+    FaceSample,
     coefficient_points,
     effective_rates,
     errors_by_step,
@@ -39,6 +40,7 @@ from fluxforge.pipeline._carry import (
     measure_carry,
     mesh_parameters,
     relative_error,
+    sample_faces,
     unseen_mesh,
 )
 from fluxforge.pipeline._coefficients import impose_order, learned_values, measure_stability
@@ -53,12 +55,10 @@ from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, Effect
 from fluxforge.run.result import FrontTable
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
-from fluxforge.stepping._frozen_flux import face_coefficients, face_numbers
 from fluxforge.train._train import train
 
 # Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
 _CHOOSING, _CHOICE_CELLS = 7, 400
-_SAMPLED = (0.1, 0.3, 0.6, 1.0)
 # Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
 _LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 Values: TypeAlias = Mapping[str, recipe.Value]
@@ -75,7 +75,6 @@ class TrainedFlux:
     member: int
     skipped: tuple[int, ...]
     resolution: str | None
-    seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,8 @@ class Coefficients:
 class DistilledFlux:
     """The formulas of a network's coefficients, or the reason why there are none."""
 
-    trained: TrainedFlux
     coefficients: Coefficients | None
     refusal: str | None
-    seconds: Mapping[str, float]
 
     @property
     def formulas(self) -> Mapping[str, sp.Expr] | None:
@@ -110,31 +107,31 @@ class MeasuredFlux:
     fields on squares, `points` the coefficients of some faces.
     """
 
-    distilled: DistilledFlux
     rows: tuple[CarryRow, ...]
     steps: tuple[StepRow, ...]
     effective: tuple[EffectiveRow, ...]
     points: dict[str, CoefficientPoints]
-    seconds: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class CertifiedFlux:
-    """A measured network with the scheme of its formulas and the certificate; None of a network without formulas."""
-
-    measured: MeasuredFlux
-    scheme: Scheme | None
-    certificate: Certificate | None
-    seconds: Mapping[str, float]
 
 
 def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[CarryResult]:
     """From a recipe to the formulas of its network's coefficients with verdict and certificate, step by step."""
-    trained = train_flux_network(spec, folder, tell)
-    distilled = distil_flux_network(trained, spec, tell)
-    measured = measure_flux_network(distilled, spec, tell)
-    certified = certify_coefficients(measured, spec, tell)
-    return judge_coefficients(certified, spec)
+    seconds: dict[str, float] = {}
+    values = dict(model_of(spec).values)
+    with add_seconds(seconds, "train"):
+        trained = train_flux_network(spec, folder, tell)
+    with add_seconds(seconds, "distil"):
+        distilled = distil_flux_network(trained.network, values, spec, tell)
+    with add_seconds(seconds, "measure"):
+        measured = measure_flux_network(trained.network, distilled.formulas, values, spec, tell)
+    scheme = certificate = None
+    if distilled.formulas is not None:
+        with add_seconds(seconds, "certify"):
+            scheme = coefficient_scheme(trained.network, distilled.formulas, spec)
+            certificate = verify_scheme(scheme, tell)
+    result = describe_flux_form(
+        spec, trained, distilled, measured, scheme=scheme, certificate=certificate, seconds=seconds
+    )
+    return Outcome(result, scheme, certificate)
 
 
 def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Path) -> list[Path]:
@@ -144,86 +141,86 @@ def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Pat
 
 def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:
     """Train all seeds of a recipe, or continue from the last checkpoint, and choose the one of least loss."""
-    seconds: dict[str, float] = {}
-    with add_seconds(seconds, "train"):
-        problems = source(spec)
-        trained = train(spec, problems, folder=folder, tell=training_progress(tell))
-        member = choose_member(trained, spec)
+    problems = source(spec)
+    trained = train(spec, problems, folder=folder, tell=training_progress(tell))
+    member = choose_member(trained, spec)
     resolution = None
     if isinstance(problems, RefinedSource):
         resolution = (
             f"Answers of cells divided {problems.levels} times differ by {problems.difference:.2%} of the change from "
             "those of one less."
         )
-    return TrainedFlux(trained.flux_member(member), member, trained.skipped, resolution, seconds)
+    return TrainedFlux(trained.flux_member(member), member, trained.skipped, resolution)
 
 
-def distil_flux_network(trained: TrainedFlux, spec: recipe.Recipe, tell: Progress) -> DistilledFlux:
+def distil_flux_network(network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress) -> DistilledFlux:
     """Search formulas of the coefficients; a search that finds none that keep the gain gives a refusal."""
-    seconds = dict(trained.seconds)
-    coefficients = refusal = None
-    with add_seconds(seconds, "distil"):
-        try:
-            coefficients = distil_coefficients(trained.network, dict(model_of(spec).values), spec, tell)
-        except DiscoveryError as error:
-            refusal = str(error)
-    return DistilledFlux(trained, coefficients, refusal, seconds)
+    try:
+        return DistilledFlux(distil_coefficients(network, values, spec, tell), None)
+    except DiscoveryError as error:
+        return DistilledFlux(None, str(error))
 
 
-def measure_flux_network(distilled: DistilledFlux, spec: recipe.Recipe, tell: Progress) -> MeasuredFlux:
+def measure_flux_network(
+    network: FluxNetwork,
+    formulas: Mapping[str, sp.Expr] | None,
+    values: Values,
+    spec: recipe.Recipe,
+    tell: Progress,
+) -> MeasuredFlux:
     """Measure network and formulas on unseen meshes, over the trained steps, and on squares that are refined."""
-    network, formulas, values = distilled.trained.network, distilled.formulas, dict(model_of(spec).values)
-    data, wanted, seconds = spec.data, spec.evaluation, dict(distilled.seconds)
+    data, wanted = spec.data, spec.evaluation
     assert isinstance(data, recipe.Meshes)
     longest = data.fourier[1]
     fourier = min(wanted.fourier, longest)
-    with add_seconds(seconds, "measure"):
-        rows: list[CarryRow] = []
-        for row in measure_carry(
-            network,
-            parameters=values,
-            seed=spec.seed,
-            longest=longest,
-            jumps=data.jumps,
-            formulas=None if formulas is None else list(formulas.values()),
-            fourier=fourier,
-            cells=wanted.carry,
-        ):
-            rows.append(row)
-            tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(wanted.carry))
-        graph = dual(unseen_mesh(min(wanted.carry), spec.seed))
-        mesh_values = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
-        steps = errors_by_step(network, graph, mesh_values, data.fourier, spec.seed)
-        effective = effective_rates(network, values, fourier)
-        chosen = choose_mesh(network.equation, values, spec)
-        points = coefficient_points(network, *chosen, longest=longest, formulas=formulas)
-    return MeasuredFlux(distilled, tuple(rows), steps, effective, points, seconds)
+    rows: list[CarryRow] = []
+    for row in measure_carry(
+        network,
+        parameters=values,
+        seed=spec.seed,
+        longest=longest,
+        jumps=data.jumps,
+        formulas=None if formulas is None else list(formulas.values()),
+        fourier=fourier,
+        cells=wanted.carry,
+    ):
+        rows.append(row)
+        tell(f"unseen meshes: {row.cells} cells", len(rows), len(FIELDS) * len(wanted.carry))
+    graph = dual(unseen_mesh(min(wanted.carry), spec.seed))
+    mesh_values = mesh_parameters(network.equation, values, graph, jumps=data.jumps, seed=spec.seed)
+    return MeasuredFlux(
+        rows=tuple(rows),
+        steps=errors_by_step(network, graph, mesh_values, data.fourier, spec.seed),
+        effective=effective_rates(network, values, fourier),
+        points=coefficient_points(
+            network, *choose_mesh(network.equation, values, spec), longest=longest, formulas=formulas
+        ),
+    )
 
 
-def certify_coefficients(measured: MeasuredFlux, spec: recipe.Recipe, tell: Progress) -> CertifiedFlux:
-    """Verify the scheme that has the formulas of the faces' numbers in place of the MLPs, if there are formulas."""
-    seconds, network, formulas = dict(measured.seconds), measured.distilled.trained.network, measured.distilled.formulas
-    if formulas is None:
-        return CertifiedFlux(measured, None, None, seconds)
-    with add_seconds(seconds, "certify"):
-        by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
-        summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
-        scheme = formula_scheme(
-            spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary
-        )
-        certificate = verify_scheme(scheme, tell)
-    return CertifiedFlux(measured, scheme, certificate, seconds)
+def coefficient_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
+    """The network's integrator with formulas of the faces' numbers in place of the MLPs."""
+    by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
+    summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
+    return formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
 
 
-def judge_coefficients(certified: CertifiedFlux, spec: recipe.Recipe) -> Outcome[CarryResult]:
+def describe_flux_form(
+    spec: recipe.Recipe,
+    trained: TrainedFlux,
+    distilled: DistilledFlux,
+    measured: MeasuredFlux,
+    *,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+    seconds: Mapping[str, float],
+) -> CarryResult:
     """The verdict on network and formulas, and the record of the run."""
-    measured, scheme, certificate = certified.measured, certified.scheme, certified.certificate
-    distilled, trained = measured.distilled, measured.distilled.trained
     network, coefficients = trained.network, distilled.coefficients
     checks = judge_network(measured.rows, measured.steps, measured.effective)
     verdict, reasons = judge_run(checks, certificate, distilled.refusal)
     summary = None if scheme is None or certificate is None else summarise(certificate, scheme)
-    result = CarryResult(
+    return CarryResult(
         recipe=spec.name,
         seed=spec.seed,
         member=trained.member,
@@ -245,10 +242,9 @@ def judge_coefficients(certified: CertifiedFlux, spec: recipe.Recipe) -> Outcome
         findings=tuple(line for line in (trained.resolution, summary) if line is not None),
         certificate=None if certificate is None else certificate.to_document(),
         skipped=trained.skipped,
-        seconds=dict(certified.seconds),
+        seconds=dict(seconds),
         environment=environment(),
     )
-    return Outcome(result, scheme, certificate)
 
 
 def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress) -> Coefficients:
@@ -260,22 +256,23 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
     limits = Search.of_recipe(spec.search)
     fronts: dict[str, Front] = {}
     names = [each.coefficient.name for each in network.weighted]
+    assert isinstance(spec.data, recipe.Meshes)
+    samples = list(sample_faces(network, *choose_mesh(network.equation, values, spec), longest=spec.data.fourier[1]))
     for k, name in enumerate(names):
         tell(f"searching a formula for {name}", k, len(names))
-        table = sample_coefficient(network, k, values, spec)
+        table = tabulate_coefficient(network, k, samples, spec)
         fronts[name] = impose_order(
             search_front(engine(spec.search.engine), table, limits, seed=spec.seed), network.order
         )
     gain = _Gain(network, values, spec)
-    best: tuple[float, dict[str, int]] = (-np.inf, {})
+    kept, chosen = -np.inf, dict[str, int]()
     for level in _LEVELS:
-        chosen = {name: _choose_shortest(front, level) for name, front in fronts.items()}
-        kept = gain([fronts[name].candidates[k].expression for name, k in chosen.items()])
-        best = max(best, (kept, chosen), key=lambda pair: pair[0])
+        tried = {name: _choose_shortest(front, level) for name, front in fronts.items()}
+        share = gain([fronts[name].candidates[k].expression for name, k in tried.items()])
+        if share > kept:
+            kept, chosen = share, tried
         if kept >= LEAST_KEPT:
-            best = (kept, chosen)
             break
-    kept, chosen = best
     if kept == -np.inf:
         raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
     if kept < LEAST_KEPT:
@@ -287,21 +284,12 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
     return Coefficients(formulas, kept, tables)
 
 
-def sample_coefficient(network: FluxNetwork, stage: int, values: Values, spec: recipe.Recipe) -> Table:
-    """Coefficients of a stage at faces of an unseen mesh, over the steps trained with; with order 2 the g in them."""
+def tabulate_coefficient(network: FluxNetwork, stage: int, samples: Sequence[FaceSample], spec: recipe.Recipe) -> Table:
+    """Coefficients of a stage against the numbers of the faces, for a search; with order 2 the g in them."""
     assert spec.search is not None
-    assert isinstance(spec.data, recipe.Meshes)
-    graph, mesh_values = choose_mesh(network.equation, values, spec)
     names = tuple(face_invariants(network.equation))
-    columns, outputs = [], []
-    for share in _SAMPLED:
-        case = Case(graph, network.equation, mesh_values, share * spec.data.fourier[1])
-        numbers = face_numbers(network.equation, graph, case.dt, parameters=mesh_values)
-        coefficients = face_coefficients(network, graph, case.dt, parameters=mesh_values)[stage]
-        used = graph.slot_mask
-        columns.append(np.stack([numbers[name][used] for name in names], axis=1))
-        outputs.append(learned_values(coefficients[used], numbers["total"][used], network.order))
-    X, y = np.concatenate(columns), np.concatenate(outputs)
+    X = np.concatenate([np.stack([numbers[name] for name in names], axis=1) for numbers, _ in samples])
+    y = np.concatenate([learned_values(each[stage], numbers["total"], network.order) for numbers, each in samples])
     kept = np.random.default_rng(spec.seed).permutation(len(y))[: spec.search.samples]
     return Table(names, X[kept], y[kept])
 

@@ -75,7 +75,7 @@ def _read_record(folder: RunFolder) -> _Outputs | None:
     document = folder.read_stage(_OUTPUTS)
     if document is None:
         return None
-    where = folder.path / "stages" / f"{_OUTPUTS}.json"
+    where = folder.stage_path(_OUTPUTS)
     record = from_document(document, _Outputs, where)
     for names in (record.files, record.texts):
         read_digests(names, where)

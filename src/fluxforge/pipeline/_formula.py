@@ -22,7 +22,7 @@ from fluxforge.expression._print import to_text
 from fluxforge.gnn._network import Network
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.pde._equation import Equation
-from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, FrontTable, Law, Loss, StencilCheck, StepRow
+from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, FrontTable, Law, StencilCheck, StepRow
 from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
@@ -71,10 +71,6 @@ class Formula:
         """The formula as a scheme of the equation; `name` is that of the recipe."""
         summary = f"discovered by the recipe {name}"
         return Scheme(f"discovered-{name}", self.stages, summary=summary, equation=equation)
-
-    def losses(self, network_loss: float) -> Loss:
-        """Its losses beside the network's."""
-        return Loss(network=network_loss, formula=self.fitted.loss, rational=self.fitted.rational_loss)
 
 
 @dataclass(frozen=True)
@@ -172,11 +168,6 @@ class Judged:
     evaluation: Evaluation | None
     seconds: Mapping[str, float]
 
-    @property
-    def recovered(self) -> bool:
-        """Whether the formula is what the network learned."""
-        return self.verdict == "recovered"
-
 
 @dataclass(frozen=True)
 class Certified:
@@ -224,15 +215,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and the conditions it rests on."""
+    """A verdict, and the conditions it rests on in words: first how much of the network's step is explained."""
 
     verdict: Verdict
-    conditions: tuple[Condition, ...]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Each condition in words; of an approximation, how much it leaves unexplained comes first."""
-        return [str(condition) for condition in self.conditions]
+    reasons: tuple[str, ...]
 
 
 def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | None) -> Judgement:
@@ -240,9 +226,10 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
     explains = _condition_on_share(readings, threshold)
     conditions = (explains, *_conditions_on_constants(readings), _condition_on_least_loss(readings, threshold))
     conditions += () if law is None else (law,)
+    reasons = tuple(map(str, conditions))
     if not _worst_reading(readings, "explained").explained >= LEAST_EXPLAINED:
-        return Judgement("refused", conditions)
-    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", conditions)
+        return Judgement("refused", reasons)
+    return Judgement("recovered" if all(each.holds for each in conditions) else "approximation", reasons)
 
 
 def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:

@@ -1,6 +1,5 @@
 """A recipe with arms: networks trained on two cells and measured on meshes of hundreds."""
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._outcome import Outcome
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.run._folder import RunFolder
-from fluxforge.run._progress import Progress
+from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import (
     Arm,
     ArmSummary,
@@ -68,28 +67,21 @@ def report_arms(outcome: Outcome[Generalisation], _: RunFolder, into: Path) -> l
     return paths
 
 
-def generalise(spec: recipe.Recipe, folder: RunFolder | None, tell: Progress) -> Generalisation:
+def generalise(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Generalisation:
     """Train every seed of every arm, then measure each on meshes it has not seen; finished stages are read back."""
     seconds: dict[str, float] = {}
-    began = time.perf_counter()
-    trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
-    seconds["train"] = time.perf_counter() - began
-    measured = _read_measured(folder)
-    if measured is None:
-        tell("measuring", 0, 3)
-        measured = measure(spec, trained, tell)
-        if folder is not None:
+    with add_seconds(seconds, "train"):
+        trained = train(spec, source(spec), folder=folder, tell=training_progress(tell))
+    with add_seconds(seconds, "measure"):
+        if (done := folder.read_stage("measure")) is None:
+            tell("measuring", 0, 3)
+            measured = measure(spec, trained, tell)
             folder.finish("measure", to_document(measured))
-    seconds["measure"] = time.perf_counter() - began - seconds["train"]
+        else:
+            measured = from_document(done, Measured, folder.stage_path("measure"))
     return Generalisation(
         recipe=spec.name, seeds=spec.seeds, measured=measured, seconds=seconds, summary=summarise(spec, measured)
     )
-
-
-def _read_measured(folder: RunFolder | None) -> Measured | None:
-    if folder is None or (done := folder.read_stage("measure")) is None:
-        return None
-    return from_document(done, Measured, folder.path / "stages" / "measure.json")
 
 
 def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
@@ -102,7 +94,7 @@ def measure(spec: recipe.Recipe, trained: Trained, tell: Progress) -> Measured:
     tell("measuring: unseen meshes", 1, 3)
     errors = extrapolation(trained.layered, usual, rollout=spec.evaluation.rollout)
     weights = _last_weights(trained.layered)
-    rows = _rows(trained.layered)
+    rows = _parameter_rows(trained.layered)
     nonzeros = (np.abs(rows) > ZERO).sum(axis=1)
     arms = {
         arm: Arm(
@@ -165,7 +157,7 @@ def _last_weights(network: Network) -> np.ndarray:
     return np.asarray(last, float).reshape(len(last), -1)
 
 
-def _rows(network: Network) -> np.ndarray:
+def _parameter_rows(network: Network) -> np.ndarray:
     """All parameters, a row per member."""
     leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
     return np.concatenate([np.asarray(leaf).reshape(len(leaf), -1) for leaf in leaves], axis=1)

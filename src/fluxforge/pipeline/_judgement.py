@@ -80,7 +80,7 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
     with add_seconds(seconds, "judge"):
         tell("reading the formula's constants from the network", 0, 1)
         constants = read_network(network, formula, spec)
-        judgement = judge(constants.readings, threshold=spec.search.explain, law=_condition_on_law(formula, spec))
+        judgement = judge(constants.readings, threshold=spec.search.explain, law=condition_on_law(formula, spec))
         if judgement.verdict == "recovered":
             formula = replace(
                 formula, fitted=replace(formula.fitted, rational=constants.agreeing_fractions(formula.fitted))
@@ -88,11 +88,10 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
         printed = formula if judgement.verdict == "recovered" else constants.put_into(formula)
     with add_seconds(seconds, "check"):
         tell("checking the stencil", 0, 2)
-        alike = _compare_stencils(network, printed, spec)
+        alike = compare_stencils(network, printed, spec)
         tell("measuring on unseen meshes", 1, 2)
-        errors = _measure_errors(network, printed, spec)
-    reasons = tuple(judgement.reasons)
-    return Judged(distilled, judgement.verdict, reasons, printed, formula, constants, alike, errors, seconds)
+        errors = measure_errors(network, printed, spec)
+    return Judged(distilled, judgement.verdict, judgement.reasons, printed, formula, constants, alike, errors, seconds)
 
 
 def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
@@ -106,17 +105,17 @@ def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> Net
     return NetworkConstants(readings, limit, uncertainty)
 
 
-def _condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
+def condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
     """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
     if spec.loss.supervised is None:
         return None
     if not spec.data.noise:
         return law_condition(formula.fitted.loss, exact=formula.fitted.exact, data_error=0.0)
-    least, error = _noisy_losses(formula, spec)
+    least, error = measure_noisy_losses(formula, spec)
     return law_condition(least, exact=False, data_error=error)
 
 
-def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
+def measure_noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
     """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
     with jax.enable_x64(True):
         count = _NOISY[isinstance(spec.data, recipe.Meshes)]
@@ -127,7 +126,7 @@ def _noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
         return Objective.of_loss(formula.free, spec.loss).fit(problems, start=start).loss, float(each.mean())
 
 
-def _compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
+def compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
     """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
 
     An empty record if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
@@ -154,17 +153,14 @@ def _close_problems(spec: recipe.Recipe) -> Problem:
     return draw_problems(source(closest, dtype="float64"), spec, UNSEEN + 1, 1000)
 
 
-def _measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
+def measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
     """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
     wanted = spec.evaluation
     if not wanted.meshes:
         return Evaluation(meshes=0)
     with jax.enable_x64(True):
         problems = evaluation_problems(spec)
-        steps: dict[str, Callable[[Problem], State]] = {
-            "network": step_of(cast(network, "float64")),
-            "formula": formula.step,
-        }
+        steps: dict[str, Step] = {"network": step_of(cast(network, "float64")), "formula": formula.step}
         errors = {
             name: StepErrors(**step_errors(step, problems, rollout=wanted.rollout)) for name, step in steps.items()
         }
@@ -181,7 +177,7 @@ def certify_formula(judged: Judged, spec: recipe.Recipe, tell: Progress) -> Cert
         certificate = verify_scheme(scheme, tell)
         order = None if certificate.time is None else certificate.time.order
         match = matching_scheme(formula, spec)
-        unrounded = _unrounded_order(judged, spec)
+        unrounded = measure_unrounded_order(judged, spec)
         described = _describe_certificate(certificate, scheme, order, unrounded)
         findings = (*described, describe_match(match, spec))
         expected = is_expected(spec, judged.verdict, order, match)
@@ -209,7 +205,7 @@ def _describe_certificate(
     return lines
 
 
-def _unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
+def measure_unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
     """The order in time with the constants that the network itself has."""
     assert judged.formula is not None
     assert judged.constants is not None

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._print import to_text
 from fluxforge.limiter._distil import ClosedForm, distil_limiter, measure_on_refits, sample_grid
-from fluxforge.limiter._rows import HORIZONS, TEST, Phi, cfl_superbee, held_out_ratios
+from fluxforge.limiter._rows import TEST, Phi, Ratio, cfl_superbee, held_out_ratios
 from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share, train_limiter
 from fluxforge.limiter._waves import jiang_shu_errors
 from fluxforge.pde._equation import BUILT_IN
@@ -28,6 +29,7 @@ from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.limiter import FamilyRow, LimiterResult, LimiterRow
+from fluxforge.run.result import list_reasons
 from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
@@ -48,40 +50,69 @@ NETWORK, TEXTBOOK = "network", "cfl-superbee"
 
 @dataclass(frozen=True)
 class Judged:
-    """A closed form with constants of least loss, as a formula, and whether it lies in the region."""
+    """A closed form with constants of least loss, as a formula, and whether it lies in the region.
+
+    `fresh` and `refit` are errors over CFL-superbee's by the number of steps, on fresh profiles and on profiles drawn
+    as those of the refit; `wave` is the mean |error| on Jiang's and Shu's wave by Courant number.
+    """
 
     form: ClosedForm
     phi: sp.Expr
     region: LimiterRegion
-    row: LimiterRow
+    fresh: Mapping[int, Ratio]
+    refit: Mapping[int, Ratio]
+    wave: Mapping[str, float]
+
+    @property
+    def conditions(self) -> dict[str, bool]:
+        """What is asked of a formula, in words, and whether it holds.
+
+        A formula is accepted that is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
+        profiles that are like these.
+        """
+        return {
+            "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": self.region.holds is True,
+            "φ(1) = 1": self.region.second_order,
+            **{_describe_ratio(steps, ratio): _is_below_one(ratio) for steps, ratio in self.fresh.items()},
+            _describe_refit(self.refit): _are_alike(self.fresh, self.refit),
+        }
 
     @property
     def accepted(self) -> bool:
-        """Whether all conditions of `explain_verdict` hold."""
-        proved = self.region.holds is True and self.region.second_order
-        return proved and _has_like_profiles(self.row) and all(_is_below_one(self.row, f"{n}") for n in HORIZONS)
+        """Whether all conditions hold."""
+        return all(self.conditions.values())
+
+    @property
+    def row(self) -> LimiterRow:
+        """The record of its errors."""
+        return describe_errors(
+            f"discovered-{self.form.family.name}",
+            self.fresh,
+            self.wave,
+            formula=to_text(self.phi),
+            continuous=self.form.family.continuous,
+            in_region=self.region.holds,
+            refit={f"{steps}": ratio.value for steps, ratio in self.refit.items()},
+            refit_error={f"{steps}": ratio.error for steps, ratio in self.refit.items()},
+        )
 
 
-def _is_below_one(row: LimiterRow, steps: str) -> bool:
-    """Whether the ratio after these steps is below 1 by more than chance; a ratio that is not a number is not."""
-    value, error = row.fresh[steps], row.fresh_error.get(steps)
-    return value is not None and error is not None and value + STANDARD_ERRORS * error < 1.0
+def _is_below_one(ratio: Ratio) -> bool:
+    """Whether a ratio is below 1 by more than chance; one that is not a number is not."""
+    return ratio.value + STANDARD_ERRORS * ratio.error < 1.0
 
 
-def _has_like_profiles(row: LimiterRow) -> bool:
+def _are_alike(fresh: Mapping[int, Ratio], refit: Mapping[int, Ratio]) -> bool:
     """Whether the ratios on profiles of the refit and on fresh ones agree to within chance, at every horizon.
 
     They are of one distribution unless the refit has seen something else, such as one wave again and again: its
     constants are then tuned to that, whether they happen to do well on fresh profiles or not.
     """
-    measured = (row.fresh, row.refit, row.fresh_error, row.refit_error)
-    for steps in map(str, HORIZONS):
-        numbers = [each.get(steps) for each in measured]
-        fresh, refit, *errors = (math.nan if each is None else each for each in numbers)
-        # Not `>`: a ratio that is not a number agrees with nothing.
-        if not abs(fresh - refit) <= APART * math.hypot(*errors):
-            return False
-    return True
+    # A difference that is not a number is not at most anything.
+    return all(
+        abs(fresh[steps].value - refit[steps].value) <= APART * math.hypot(fresh[steps].error, refit[steps].error)
+        for steps in fresh
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +125,7 @@ class MeasuredForms:
     @property
     def best(self) -> Judged:
         """The accepted form of least error on fresh profiles; if none is accepted, that of least error."""
-        return min(self.judged, key=lambda each: (not each.accepted, each.row.worst or float("inf")))
+        return min(self.judged, key=lambda each: (not each.accepted, max(ratio.value for ratio in each.fresh.values())))
 
 
 def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
@@ -118,7 +149,7 @@ def describe_limiter(
 ) -> LimiterResult:
     """The record of a run up to its verdict."""
     best = measured.best
-    verdict, reasons = explain_verdict(measured.judged, best)
+    verdict = "approximation" if best.accepted else "refused"
     return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
@@ -127,13 +158,13 @@ def describe_limiter(
         verdict=verdict,
         expected=spec.expect,
         as_expected=verdict == spec.expect,
-        reasons=reasons,
+        reasons=list_reasons(best.conditions),
         formula=to_text(best.phi),
         limiters=(*measured.others, *(each.row for each in measured.judged)),
-        families=tuple(map(_family_row, forms)),
+        families=tuple(map(_describe_form, forms)),
         stuck=trained.stuck,
-        shares=_shares(trained),
-        findings=_findings(best),
+        shares=_tabulate_shares(trained),
+        findings=_describe_findings(best),
         seconds={},
         environment=environment(),
     )
@@ -154,21 +185,13 @@ def measure_forms(
         tell(f"measuring: {form.family.name}", k, len(refitted))
         phi = form.family.formula(form.refitted or ())
         region = limiter_region(phi)
-        row = measure_limiter(f"discovered-{form.family.name}", formula_phi(phi), spec.seed, rows=TEST_ROWS)
+        fresh, wave = measure_limiter(formula_phi(phi), spec.seed, rows=TEST_ROWS)
         with jax.enable_x64(True):
-            refit_ratios = measure_on_refits(formula_phi(phi), spec, rows=REFIT_ROWS)
-        row = structs.replace(
-            row,
-            formula=to_text(phi),
-            continuous=form.family.continuous,
-            in_region=region.holds,
-            refit={f"{steps}": ratio.value for steps, ratio in refit_ratios.items()},
-            refit_error={f"{steps}": ratio.error for steps, ratio in refit_ratios.items()},
-        )
-        judged.append(Judged(form, phi, region, row))
+            refit = measure_on_refits(formula_phi(phi), spec, rows=REFIT_ROWS)
+        judged.append(Judged(form, phi, region, fresh, refit, wave))
     others = (
-        measure_limiter(TEXTBOOK, cfl_superbee, spec.seed, rows=TEST_ROWS),
-        measure_limiter(NETWORK, network_phi(trained.weights), spec.seed, rows=NETWORK_ROWS),
+        describe_errors(TEXTBOOK, *measure_limiter(cfl_superbee, spec.seed, rows=TEST_ROWS)),
+        describe_errors(NETWORK, *measure_limiter(network_phi(trained.weights), spec.seed, rows=NETWORK_ROWS)),
     )
     return MeasuredForms(tuple(judged), others)
 
@@ -178,67 +201,57 @@ def formula_phi(phi: sp.Expr) -> Phi:
     return lambda r, q, c: evaluate(phi, {R: r, Q: q, C: c}, jnp) + 0 * r
 
 
-def measure_limiter(name: str, phi: Phi, seed: int, *, rows: int) -> LimiterRow:
-    """Errors over CFL-superbee's on as many fresh profiles as `rows`, and on Jiang's and Shu's wave."""
+def measure_limiter(phi: Phi, seed: int, *, rows: int) -> tuple[dict[int, Ratio], dict[str, float]]:
+    """Errors over CFL-superbee's on as many fresh profiles as `rows`, and errors on Jiang's and Shu's wave."""
     with jax.enable_x64(True):
-        fresh = held_out_ratios(phi, seed=seed + TEST, rows=rows)
-        wave = jiang_shu_errors(phi)
+        return held_out_ratios(phi, seed=seed + TEST, rows=rows), jiang_shu_errors(phi)
+
+
+def describe_errors(name: str, fresh: Mapping[int, Ratio], wave: Mapping[str, float], **more: Any) -> LimiterRow:
+    """The record of the errors of a limiter; `more` are further fields of it."""
     return LimiterRow(
         name=name,
         fresh={f"{steps}": ratio.value for steps, ratio in fresh.items()},
         fresh_error={f"{steps}": ratio.error for steps, ratio in fresh.items()},
         worst=max(ratio.value for ratio in fresh.values()),
         jiang_shu=dict(wave),
+        **more,
     )
 
 
 def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
     """The scheme with forward Euler, and its certificate, opened by the bounds of φ."""
-    limiter = limiter_of(best.row.name, best.phi, best.form.family.summary)
-    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=best.row.name)
+    name = best.row.name
+    limiter = limiter_of(name, best.phi, best.form.family.summary)
+    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=name)
     certificate = verify_scheme(scheme, tell)
     return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
 
 
-def explain_verdict(judged: Sequence[Judged], best: Judged) -> tuple[str, tuple[str, ...]]:
-    """`approximation` where a formula is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
-    profiles that are like these.
-    """
-    checks: Mapping[str, bool] = {
-        "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": best.region.holds is True,
-        "φ(1) = 1": best.region.second_order,
-        **{_describe_ratio(best.row, f"{steps}"): _is_below_one(best.row, f"{steps}") for steps in HORIZONS},
-        _describe_refit(best.row): _has_like_profiles(best.row),
-    }
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
-    return "approximation" if best.accepted else "refused", reasons
-
-
-def _describe_ratio(row: LimiterRow, steps: str) -> str:
-    value, error = (float("nan") if each is None else each for each in (row.fresh[steps], row.fresh_error.get(steps)))
+def _describe_ratio(steps: int, ratio: Ratio) -> str:
     return (
-        f"error after {steps} steps on fresh profiles is {value:.3f} ± {error:.3f} of CFL-superbee's "
+        f"error after {steps} steps on fresh profiles is {ratio.value:.3f} ± {ratio.error:.3f} of CFL-superbee's "
         f"(below 1 by {STANDARD_ERRORS:g} standard errors is required)"
     )
 
 
-def _describe_refit(row: LimiterRow) -> str:
-    ratios = ", ".join(f"{row.refit.get(n) or float('nan'):.3f} ± {row.refit_error.get(n) or 0:.3f}" for n in row.fresh)
+def _describe_refit(refit: Mapping[int, Ratio]) -> str:
+    ratios = ", ".join(f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in refit.values())
     return f"on profiles drawn as for the refit these ratios are {ratios}: the same to within {APART:g} standard errors"
 
 
-def _findings(best: Judged) -> tuple[str, ...]:
+def _describe_findings(best: Judged) -> tuple[str, ...]:
     of, at = ("r and q", "q, c") if best.form.family.downwind else ("r", "c")
     continuity = (
         f"φ is a Lipschitz-continuous function of {of}"
         if best.form.family.continuous
         else f"φ jumps where r = r0({at}) and where r = r1({at})"
     )
-    wave = max(value or float("inf") for value in best.row.jiang_shu.values())
-    return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {wave:.3g}"
+    largest = max(best.wave.values())
+    return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {largest:.3g}"
 
 
-def _family_row(form: ClosedForm) -> FamilyRow:
+def _describe_form(form: ClosedForm) -> FamilyRow:
     constants = form.refitted or tuple(float(each) for each in form.fit.constants)
     return FamilyRow(
         name=form.family.name,
@@ -251,7 +264,7 @@ def _family_row(form: ClosedForm) -> FamilyRow:
     )
 
 
-def _shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
+def _tabulate_shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
     """φ of the network over the upper bound, on the grid of `sample_grid` with q = 1: a row per Courant number."""
     r, c = sample_grid()
     shares = network_share(trained.weights, r, jnp.ones_like(r), c)

@@ -31,7 +31,7 @@ from fluxforge.pipeline._outcome import Outcome
 from fluxforge.pipeline._problems import evaluation_problems
 from fluxforge.report._discovery_page import write_discovery
 from fluxforge.run._folder import RunFolder
-from fluxforge.run.result import AblationResults, Constants, Discovery
+from fluxforge.run.result import AblationResults, Constants, Discovery, Loss
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._picture import comparison_figures
 from fluxforge.train._optimise import optimiser
@@ -53,7 +53,7 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
         skipped=distilled.trained.skipped,
         seconds=dict(certified.seconds),
         verdict=judged.verdict,
-        recovered=judged.recovered,
+        recovered=judged.verdict == "recovered",
         reasons=judged.reasons,
         ended_by_clock=None if fronts is None else tuple(n for n, front in fronts.items() if front.ended_by_clock),
         fronts=None if fronts is None else dict(fronts),
@@ -72,7 +72,7 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
         constants=dict(formula.fitted.values),
         constants_uncertainty=dict(formula.fitted.uncertainty),
         rational={name: str(value) for name, value in formula.fitted.rational.items()},
-        loss=formula.losses(distilled.network_loss),
+        loss=Loss(network=distilled.network_loss, formula=formula.fitted.loss, rational=formula.fitted.rational_loss),
         combinations_tried=evidence.combinations_tried,
         # Of a formula that is not that of small steps, constants are not followed to Δt = 0.
         against_step=tuple(steps) if evidence.against_step else None,

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from threadpoolctl import threadpool_limits
 
 from fluxforge import recipe
@@ -18,6 +19,7 @@ from fluxforge.pipeline._skew_stages import FolderParts, validate_laws
 from fluxforge.report._skew_page import write_skew
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
+from fluxforge.run.result import list_reasons
 from fluxforge.run.skew import AngleRow, LawRow, LimitRow, SkewResult, TrialRow
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.skew._choose import OBJECTIVES, Choice, choose_laws, missed_by
@@ -60,82 +62,76 @@ class TrainedSkew:
     consistency: Consistency
     samples: int
     unseen: FaceTable
-    seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenFluxes:
-    """The fluxes chosen for the objectives, and what they do on held-out meshes; none if the data are inconsistent."""
+    """The fluxes chosen for the objectives, what they do on held-out meshes, and the certificate of `scheme`.
 
-    trained: TrainedSkew
-    choice: Choice | None
+    `scheme` is that of the flux of least error, `others` has those of all fluxes by file name.
+    """
+
+    choice: Choice
     laws: tuple[LawRow, ...]
-    seconds: Mapping[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class CertifiedFluxes:
-    """The scheme of the flux of least error with its certificate, and the schemes of all fluxes by file name."""
-
-    chosen: ChosenFluxes
-    scheme: Scheme | None
-    certificate: Certificate | None
+    scheme: Scheme
+    certificate: Certificate
     others: Mapping[str, Scheme]
-    seconds: Mapping[str, float]
 
 
 def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[SkewResult]:
     """From a recipe to fluxes for skewed meshes with verdict and certificate, step by step."""
-    trained = train_skew(spec, folder, tell)
-    chosen = choose_fluxes(trained, spec, folder, tell)
-    certified = certify_fluxes(chosen, spec, tell)
-    return describe_fluxes(certified, spec)
-
-
-def train_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedSkew:
-    """Compute exact fluxes, train the network of the coefficients on them, and test its consistency."""
     seconds: dict[str, float] = {}
+    trained = train_skew(spec, folder, tell, seconds)
+    # Without consistency there is nothing to choose the free coefficient for.
+    chosen = choose_fluxes(spec, folder, tell, seconds) if trained.consistency.holds else None
+    result = describe_fluxes(trained, chosen, seconds, spec)
+    if chosen is None:
+        return Outcome(result, networks=(NETWORK,))
+    return Outcome(result, chosen.scheme, chosen.certificate, chosen.others, networks=(NETWORK,))
+
+
+def train_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress, seconds: dict[str, float]) -> TrainedSkew:
+    """Compute exact fluxes, train the network of the coefficients on them, and test its consistency.
+
+    The time that each part takes is added to `seconds`.
+    """
     with add_seconds(seconds, "data"):
         tell("computing exact fluxes", 0, 1)
-        table = _make(spec)
-        unseen = [_make(spec, cells=cells) for cells in CELLS]
+        table = _tabulate_fluxes(spec)
+        unseen = [_tabulate_fluxes(spec, cells=cells) for cells in CELLS]
     with add_seconds(seconds, "train"):
-        network = _train(table, spec, folder.path, tell)
-    return TrainedSkew(network, fit_limits(network, unseen), len(table), unseen[0], seconds)
+        network = _read_or_train(table, spec, folder.path, tell)
+    return TrainedSkew(network, fit_limits(network, unseen), len(table), unseen[0])
 
 
-def choose_fluxes(trained: TrainedSkew, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> ChosenFluxes:
-    """Choose the free coefficient for each objective and validate the fluxes, if the network is consistent."""
-    seconds = dict(trained.seconds)
-    if not trained.consistency.holds:
-        return ChosenFluxes(trained, None, (), seconds)
+def choose_fluxes(spec: recipe.Recipe, folder: RunFolder, tell: Progress, seconds: dict[str, float]) -> ChosenFluxes:
+    """Choose the free coefficient for each objective, validate the fluxes, and verify the one of least error.
+
+    The time that each part takes is added to `seconds`.
+    """
     with add_seconds(seconds, "choose"):
-        choice = _choose(spec, folder, tell)
+        choice = _choose_laws(spec, folder, tell)
     with add_seconds(seconds, "validate"), threadpool_limits(1, "blas"):
         laws = validate_laws(choice.laws, spec, folder, tell)
-    return ChosenFluxes(trained, choice, laws, seconds)
-
-
-def certify_fluxes(chosen: ChosenFluxes, spec: recipe.Recipe, tell: Progress) -> CertifiedFluxes:
-    """Verify the scheme of the flux of least error, if there is one."""
-    seconds = dict(chosen.seconds)
-    if chosen.choice is None:
-        return CertifiedFluxes(chosen, None, None, {}, seconds)
-    laws = chosen.choice.laws
     with add_seconds(seconds, "certify"):
-        scheme = laws["error"].scheme(spec.name)
+        scheme = choice.laws["error"].scheme(spec.name)
         certificate = verify_scheme(scheme, tell)
-        others = {f"scheme-{name}.json": law.scheme(f"{spec.name}-{name}") for name, law in laws.items()}
-    return CertifiedFluxes(chosen, scheme, certificate, others, seconds)
+        others = {f"scheme-{name}.json": law.scheme(f"{spec.name}-{name}") for name, law in choice.laws.items()}
+    return ChosenFluxes(choice, laws, scheme, certificate, others)
 
 
-def describe_fluxes(certified: CertifiedFluxes, spec: recipe.Recipe) -> Outcome[SkewResult]:
-    """The verdict on the fluxes, and the outcome of the run."""
+def describe_fluxes(
+    trained: TrainedSkew, chosen: ChosenFluxes | None, seconds: Mapping[str, float], spec: recipe.Recipe
+) -> SkewResult:
+    """The verdict on the fluxes, and the record of the run; `chosen` is None if the network is not consistent."""
     assert isinstance(spec.data, recipe.Skew)
-    trained, choice, laws = certified.chosen.trained, certified.chosen.choice, certified.chosen.laws
-    scheme, certificate = certified.scheme, certified.certificate
-    verdict, reasons = _judge(trained.consistency, laws)
-    result = SkewResult(
+    laws = () if chosen is None else chosen.laws
+    findings: tuple[str, ...] = ()
+    if chosen is not None:
+        summary = summarise(chosen.certificate, chosen.scheme)
+        findings = (summary, *_describe_laws(laws), *_describe_missed(chosen.choice))
+    verdict, reasons = judge_fluxes(trained.consistency, laws)
+    return SkewResult(
         recipe=spec.name,
         seed=spec.seed,
         equation="heat",
@@ -148,37 +144,36 @@ def describe_fluxes(certified: CertifiedFluxes, spec: recipe.Recipe) -> Outcome[
         plain_error=_plain_error(trained.unseen),
         consistency=_limit_rows(trained.consistency),
         laws=laws,
-        trials=() if choice is None else _trial_rows(choice),
-        angles=_angle_rows(trained.network, {} if choice is None else choice.laws),
-        findings=()
-        if scheme is None or certificate is None or choice is None
-        else (summarise(certificate, scheme), *_findings(laws), *_describe_missed(choice)),
-        certificate=None if certificate is None else certificate.to_document(),
-        seconds=dict(certified.seconds),
+        trials=() if chosen is None else _trial_rows(chosen.choice),
+        angles=_angle_rows(trained.network, {} if chosen is None else chosen.choice.laws),
+        findings=findings,
+        certificate=None if chosen is None else chosen.certificate.to_document(),
+        seconds=dict(seconds),
         environment=environment(),
         conductivity=spec.data.conductivity,
     )
-    return Outcome(result, scheme, certificate, certified.others, networks=(NETWORK,))
 
 
-def _make(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
+def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
     """The table of the recipe, or one of unseen meshes with so many cells."""
-    data = spec.data
+    data, seed = spec.data, spec.seed
     assert isinstance(data, recipe.Skew)
-    unseen = cells is not None
+    if cells is not None:
+        # All faces of other meshes than those of the training.
+        data, seed = replace(data, meshes=8, cells=cells, samples=2**31), seed + _UNSEEN
     return make_table(
-        meshes=8 if unseen else data.meshes,
-        cells=cells or data.cells,
+        meshes=data.meshes,
+        cells=data.cells,
         fields=data.fields,
-        samples=2**31 if unseen else data.samples,
+        samples=data.samples,
         aspect=data.aspect,
-        seed=spec.seed + _UNSEEN if unseen else spec.seed,
+        seed=seed,
         law=data.law,
         noise=data.noise,
     )
 
 
-def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
+def _read_or_train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
     """The network of the run, read where it was trained before."""
     if (saved := load_coefficients(folder / NETWORK)) is not None:
         return saved
@@ -189,7 +184,7 @@ def _train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) 
     return network
 
 
-def _choose(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
+def _choose_laws(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
     assert spec.search is not None
     assert isinstance(spec.data, recipe.Skew)
     data = spec.data
@@ -215,7 +210,7 @@ def _choose(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choice:
     )
 
 
-def _judge(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tuple[str, ...]]:
+def judge_fluxes(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tuple[str, ...]]:
     """Recovered if consistency was found and the law chosen for the error reaches all that is asked for."""
     checks = {f"consistency was found: {consistency.sentence}": consistency.holds}
     best = next((law for law in laws if law.name == "error"), None)
@@ -244,7 +239,7 @@ def _judge(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tup
             ),
             f"coercivity {best.coercivity:.3f} on the worst mesh, up to aspect 30 (above 0)": best.coercivity > 0.0,
         }
-    reasons = tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in checks.items())
+    reasons = list_reasons(checks)
     if not consistency.holds:
         return "refused", reasons
     return ("recovered" if all(checks.values()) else "approximation"), reasons
@@ -256,10 +251,10 @@ def _plain_error(table: FaceTable) -> float:
 
 
 def _limit_rows(consistency: Consistency) -> tuple[LimitRow, ...]:
-    numbers = {
-        "ψ₂": (consistency.normal, consistency.normal_spread),
-        "ψ₁ + ψ₃": (consistency.total, consistency.total_spread),
-    }
+    numbers = (
+        ("ψ₂", consistency.normal, consistency.normal_spread),
+        ("ψ₁ + ψ₃", consistency.total, consistency.total_spread),
+    )
     return tuple(
         LimitRow(
             name=name,
@@ -269,7 +264,7 @@ def _limit_rows(consistency: Consistency) -> tuple[LimitRow, ...]:
             taken=None if each.fraction is None else str(each.fraction),
             spread=spread,
         )
-        for name, (each, spread) in numbers.items()
+        for name, each, spread in numbers
     )
 
 
@@ -316,7 +311,7 @@ def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[A
     )
 
 
-def _findings(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
+def _describe_laws(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
     corrected = next(law for law in laws if law.name == "corrected")
     lines = []
     for law in laws:

@@ -75,9 +75,13 @@ def validate_laws(
     by_family = []
     for k, family in enumerate(families := conductivity.families):
         tell(f"validating on {family}", k, len(families) + 1)
-        by_family.append(_finish(folder, family, FamilyStage, partial(_score, family, constants, spec)).rows)
+        by_family.append(
+            _read_or_run(folder, family, FamilyStage, partial(_score_family, family, constants, spec)).rows
+        )
     tell("validating on stretched meshes", len(families), len(families) + 1)
-    stretched = _finish(folder, "stretched", StretchedStage, lambda: _stretch(constants, spec.seed, conductivity)).rows
+    stretched = _read_or_run(
+        folder, "stretched", StretchedStage, lambda: _measure_stretched(constants, spec.seed, conductivity)
+    ).rows
     return tuple(
         LawRow(
             name=name,
@@ -93,7 +97,7 @@ def validate_laws(
 Stage = TypeVar("Stage", FamilyStage, StretchedStage)
 
 
-def _finish(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], Stage]) -> Stage:
+def _read_or_run(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], Stage]) -> Stage:
     """Read a stage, or run it and keep it."""
     if (document := folder.read_stage(f"{_VALIDATED}-{name}")) is not None:
         return from_document(document, kind, folder.path)
@@ -102,16 +106,17 @@ def _finish(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], S
     return stage
 
 
-def _score(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe) -> FamilyStage:
+def _score_family(family: str, constants: Mapping[str, Constants], spec: recipe.Recipe) -> FamilyStage:
     assert isinstance(spec.data, recipe.Skew)
     size = HeldOut(problems=3 * spec.data.problems)
     balances = {name: balances_of(each) for name, each in constants.items()}
     conductivity = CONDUCTIVITIES[spec.data.conductivity]
     scores = score_family(family, balances, seed=spec.seed, size=size, conductivity=conductivity)
-    return FamilyStage(rows={name: _family_row(score) for name, score in scores.items()})
+    return FamilyStage(rows={name: describe_family(score) for name, score in scores.items()})
 
 
-def _family_row(score: FamilyScore) -> FamilyRow:
+def describe_family(score: FamilyScore) -> FamilyRow:
+    """The record of a score; its ratios are those of the worst kind of problems."""
     worst = score.worst
     return FamilyRow(
         family=score.family,
@@ -126,7 +131,7 @@ def _family_row(score: FamilyScore) -> FamilyRow:
     )
 
 
-def _stretch(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:
+def _measure_stretched(constants: Mapping[str, Constants], seed: int, conductivity: Conductivity) -> StretchedStage:
     rows = {}
     for name, each in constants.items():
         extremes = measure_extremes(balances_of(each), seed=seed, conductivity=conductivity)

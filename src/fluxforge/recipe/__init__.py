@@ -6,7 +6,6 @@ from fluxforge.recipe._memory import refuse_too_large, training_memory
 from fluxforge.recipe._read import PRESETS, check, from_dict, list_recipes, load, override, text
 from fluxforge.recipe._recipe import (
     FIELDS,
-    Aggregate,
     Changes,
     Data,
     Evaluation,
@@ -23,7 +22,6 @@ from fluxforge.recipe._recipe import (
     Skew,
     Sparsity,
     Supervised,
-    Table,
     Training,
     TwoCells,
 )
@@ -33,7 +31,6 @@ from fluxforge.recipe._toml import assignments, to_toml_value
 __all__ = [
     "FIELDS",
     "PRESETS",
-    "Aggregate",
     "Changes",
     "Data",
     "Evaluation",
@@ -50,7 +47,6 @@ __all__ = [
     "Skew",
     "Sparsity",
     "Supervised",
-    "Table",
     "Training",
     "TwoCells",
     "Value",

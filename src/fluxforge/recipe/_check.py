@@ -1,11 +1,14 @@
-"""Rules for combinations of fields: which no run can carry out, apart from those that depend on the equation.
+"""Rules for combinations of fields that no run can carry out; those that depend on the equation are in `_equation`.
 
 A rule takes a recipe and yields a Clash, the names of the fields and the reason, for every such combination.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from msgspec import Struct
+
+from fluxforge.recipe._equation import check_answers, check_equation, check_flux_equation, check_invariants
 from fluxforge.recipe._messages import Clash, shorten
 from fluxforge.recipe._recipe import HEAT, Experiment, Meshes, Network, Pairs, Recipe, Residual, Rows, Skew
 
@@ -112,34 +115,45 @@ def check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
 
 def check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
     """Recipes with mesh files have no settings for generated meshes."""
-    data, generated = recipe.data, Meshes()
+    data = recipe.data
     if not isinstance(data, Meshes) or data.files is None:
         return
     if not data.files:
         yield ("data.files",), "is empty; name at least one mesh"
-    for name in ("meshes", "cells", "kinds", "engine"):
-        if getattr(data, name) != getattr(generated, name):
-            yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
+    for name in _list_changed(data, ("meshes", "cells", "kinds", "engine")):
+        yield ("data.files", f"data.{name}"), f"mesh files are taken as they are; remove '{name}' or 'files'"
+
+
+def _list_changed(section: Struct, names: Iterable[str]) -> list[str]:
+    """Those of the fields that do not have their default."""
+    usual = type(section)()
+    return [name for name in names if getattr(section, name) != getattr(usual, name)]
+
+
+# Fields that only networks in the form of a flux have, with the reason.
+_OF_FLUX_FORM = {
+    "integrator": "only networks of form 'flux' start as an integrator",
+    "order": "only networks of form 'flux' have an order by construction",
+    "free_last": "only networks of form 'flux' have coefficients to free",
+}
+# Fields that networks in the form of a flux have, and those that limiters have.
+_FLUX_FORM_FIELDS = {"layers", "depth", "width", "form", *_OF_FLUX_FORM}
+_LIMITER_FIELDS = {"depth", "width"}
 
 
 def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
     """A network in the form of a flux has no use for what describes the paper's, and the other way round."""
-    network, usual = recipe.network, Network()
+    network = recipe.network
     if network.form == "free":
-        if network.integrator != usual.integrator:
-            yield ("network.integrator", "network.form"), "only networks of form 'flux' start as an integrator"
-        if network.order != usual.order:
-            yield ("network.order", "network.form"), "only networks of form 'flux' have an order by construction"
-        if network.free_last:
-            yield ("network.free_last", "network.form"), "only networks of form 'flux' have coefficients to free"
+        for name in _list_changed(network, _OF_FLUX_FORM):
+            yield (f"network.{name}", "network.form"), _OF_FLUX_FORM[name]
         if recipe.search is not None and recipe.search.route == "coefficients":
             yield ("search.route", "network.form"), "only networks of form 'flux' have coefficients of faces"
         return
     if network.free_last and network.order == 2:
         yield ("network.free_last", "network.order"), "a free last coefficient is of no order; set order = 1"
-    used = {"layers", "depth", "width", "form", "integrator", "order", "free_last"}
-    for name in (name for name in Network.__struct_fields__ if name not in used):
-        if getattr(network, name) != getattr(usual, name):
+    for name in _list_changed(network, Network.__struct_fields__):
+        if name not in _FLUX_FORM_FIELDS:
             yield (f"network.{name}", "network.form"), f"a network of form 'flux' has no '{name}'; remove it"
     if network.layers < 2:
         yield (
@@ -195,9 +209,8 @@ def check_rows(recipe: Recipe) -> Iterator[Clash]:
         yield ("data.law", "data.kind"), "rows are compared with exact averages; remove 'law'"
     if recipe.equation != "advection":
         yield ("equation", "data.kind"), "rows of cells are of linear transport; set equation = 'advection'"
-    used = {"depth", "width"}
-    for name in (name for name in Network.__struct_fields__ if name not in used):
-        if getattr(recipe.network, name) != getattr(Network(), name):
+    for name in _list_changed(recipe.network, Network.__struct_fields__):
+        if name not in _LIMITER_FIELDS:
             yield (f"network.{name}", "data.kind"), f"a limiter is one MLP and has no '{name}'; remove it"
     if recipe.arms or recipe.loss.residual is not None:
         field = "arms" if recipe.arms else "loss.residual"
@@ -218,3 +231,27 @@ def check_skew(recipe: Recipe) -> Iterator[Clash]:
         yield ("search.route", "data.kind"), "coefficients of faces are no stencil; choose route = 'modules'"
     if recipe.seeds > 1:
         yield ("seeds", "data.kind"), "one network is trained on the fluxes; set seeds = 1"
+
+
+# In the order in which they are asked: the first clash is the message.
+RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
+    check_equation,
+    check_loss,
+    check_hermite,
+    check_second_hop,
+    check_features,
+    check_invariants,
+    check_ranges,
+    check_schedule,
+    check_arms,
+    check_components,
+    check_stencil_route,
+    check_mesh_files,
+    check_flux_form,
+    check_flux_equation,
+    check_resolved,
+    check_answers,
+    check_experiment,
+    check_rows,
+    check_skew,
+)

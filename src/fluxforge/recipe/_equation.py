@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import EquationError, ExpressionError
-from fluxforge.recipe._messages import Clash, Place, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._messages import Clash, Place, describe_value, join_words
 from fluxforge.recipe._recipe import HEAT, LARGEST_PARAMETER, Data, Experiment, Meshes, Recipe, Rows, Skew
 
 if TYPE_CHECKING:

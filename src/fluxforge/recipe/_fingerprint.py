@@ -3,9 +3,9 @@
 import hashlib
 import json
 
-from fluxforge._files import open_regular
+from fluxforge._files import escape_unprintable, open_regular
 from fluxforge.recipe._equation import diffusivity_of, mesh_files
-from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
+from fluxforge.recipe._messages import Place, describe_value
 from fluxforge.recipe._recipe import HEAT, Recipe, Table
 from fluxforge.recipe._schema import from_table, to_dict
 

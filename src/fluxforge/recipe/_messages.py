@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, time
 from typing import NamedTuple
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import RecipeError
 
 LONGEST = 60
@@ -35,11 +36,6 @@ class Place(NamedTuple):
         """`my.toml: field 'training.steps': expected …, got …`."""
         named = f"field '{self.field}': " if self.field else ""
         return RecipeError(f"{escape_unprintable(self.where)}: {named}{what}")
-
-
-def escape_unprintable(text: str) -> str:
-    """The text on one line: whatever does not print is escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
 def shorten(word: object) -> str:
@@ -85,15 +81,6 @@ def join_words(words: Iterable[object], last: str = "or") -> str:
     """`'a', 'b' or 'c'`, with numbers bare."""
     *head, tail = (describe_value(word) for word in words)
     return f"{', '.join(head)} {last} {tail}" if head else tail
-
-
-def bounds(**limits: float | None) -> str:
-    """` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing: what the schema says of a number."""
-    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-    present = {name: limit for name, limit in limits.items() if limit is not None}
-    if present.keys() == {"ge", "le"}:
-        return f" from {present['ge']} to {present['le']}"
-    return "".join(f" and {signs[name]} {limit}" for name, limit in present.items()).removeprefix(" and")
 
 
 def to_finite(value: object) -> float | None:

@@ -2,41 +2,18 @@
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from fluxforge._files import open_regular
+from fluxforge._files import escape_unprintable, open_regular, reason
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._check import (
-    check_arms,
-    check_components,
-    check_experiment,
-    check_features,
-    check_flux_form,
-    check_hermite,
-    check_loss,
-    check_mesh_files,
-    check_ranges,
-    check_resolved,
-    check_rows,
-    check_schedule,
-    check_second_hop,
-    check_skew,
-    check_stencil_route,
-)
-from fluxforge.recipe._equation import (
-    check_answers,
-    check_equation,
-    check_flux_equation,
-    check_invariants,
-    mesh_files,
-    with_equation_inside,
-)
-from fluxforge.recipe._messages import Clash, Place, closest, describe_value, escape_unprintable, join_words
+from fluxforge.recipe._check import RULES
+from fluxforge.recipe._equation import mesh_files, with_equation_inside
+from fluxforge.recipe._messages import Place, closest, describe_value, join_words
 from fluxforge.recipe._recipe import Changes, Meshes, Recipe, Table
 from fluxforge.recipe._schema import from_table, to_dict
 from fluxforge.recipe._toml import set_fields, to_toml
@@ -44,29 +21,6 @@ from fluxforge.recipe._toml import set_fields, to_toml
 PRESETS = ("quick", "paper")
 LARGEST = 1_000_000
 _SHIPPED = resources.files("fluxforge.recipe") / "shipped"
-
-
-_RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
-    check_equation,
-    check_loss,
-    check_hermite,
-    check_second_hop,
-    check_features,
-    check_invariants,
-    check_ranges,
-    check_schedule,
-    check_arms,
-    check_components,
-    check_stencil_route,
-    check_mesh_files,
-    check_flux_form,
-    check_flux_equation,
-    check_resolved,
-    check_answers,
-    check_experiment,
-    check_rows,
-    check_skew,
-)
 
 
 def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe:
@@ -77,11 +31,11 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     """
     if _is_path(source):
         if preset is not None:
-            raise RecipeError(
-                f"{_show_source(source)}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files"
-            )
+            where = escape_unprintable(str(source))
+            raise RecipeError(f"{where}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files")
         return _from_file(Path(source))
-    return _from_package(str(source), preset or "quick")
+    file = _file(str(source), preset or "quick")
+    return from_dict(_parse(file.read_bytes(), file.name), file.name)
 
 
 def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Changes | None = None) -> str:
@@ -119,11 +73,6 @@ def _names() -> list[str]:
     return sorted(stem for stem in stems if "." not in stem)
 
 
-def _from_package(name: str, preset: str) -> Recipe:
-    file = _file(name, preset)
-    return from_dict(_parse(file.read_bytes(), file.name), file.name)
-
-
 def _file(name: str, preset: str) -> Traversable:
     if preset not in PRESETS:
         raise RecipeError(f"no preset {describe_value(preset)}: choose {join_words(PRESETS)}{closest(preset, PRESETS)}")
@@ -136,13 +85,12 @@ def _file(name: str, preset: str) -> Traversable:
 
 
 def _from_file(path: Path) -> Recipe:
-    where = _show_source(path)
+    where = escape_unprintable(str(path))
     try:
         with open_regular(path) as stream:
             content = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecipeError(f"{where}: cannot be read ({reason})") from error
+        raise RecipeError(f"{where}: cannot be read ({reason(error)})") from error
     table = with_equation_inside(_parse(content, where), path.parent, where)
     return locate_mesh_files(from_dict(table, where), path.parent, where)
 
@@ -163,10 +111,6 @@ def _parse(content: bytes, where: str) -> Table:
         raise RecipeError(f"{where}: is not TOML ({escape_unprintable(str(error))})") from error
 
 
-def _show_source(source: str | os.PathLike[str]) -> str:
-    return escape_unprintable(str(source))
-
-
 def check(recipe: Recipe, where: str | None = None) -> None:
     """Refuse a recipe that is out of the schema's ranges, or whose fields contradict each other.
 
@@ -185,7 +129,7 @@ def from_dict(document: object, where: str) -> Recipe:
 
 def refuse_clashes(recipe: Recipe, where: str) -> None:
     """Refuse a recipe whose fields contradict each other; the first clash is the message."""
-    for rule in _RULES:
+    for rule in RULES:
         for fields, why in rule(recipe):
             if len(fields) == 1:
                 raise Place(where, fields[0]).refuse(why)

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._messages import Place, bounds, closest, describe_value, escape_unprintable, join_words, to_finite
+from fluxforge.recipe._messages import Place, closest, describe_value, join_words, to_finite
 from fluxforge.recipe._recipe import Recipe, Table
 
 _SCHEMA = inspect.type_info(Recipe)
@@ -165,9 +166,8 @@ def _choose(choices: tuple[Any, ...], value: object, place: Place) -> object:
 
 
 def _read_int(kind: inspect.IntType, value: object, place: Place) -> int:
-    limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not _is_within(kind, int(value)):
-        raise place.refuse(f"expected a whole number{limits}, got {describe_value(value)}")
+        raise place.refuse(f"expected a whole number{_describe_range(kind)}, got {describe_value(value)}")
     if abs(int(value)) > _LARGEST:
         raise place.refuse(f"expected a whole number up to {_LARGEST}, got {describe_value(value)}")
     return int(value)
@@ -177,9 +177,17 @@ def _read_float(kind: inspect.FloatType, value: object, place: Place) -> float:
     number = to_finite(value)
     if number is None or not _is_within(kind, number):
         said = "finite number" if isinstance(value, float) and number is None else "number"
-        limits = bounds(ge=kind.ge, gt=kind.gt, le=kind.le, lt=kind.lt)
-        raise place.refuse(f"expected a {said}{limits}, got {describe_value(value)}")
+        raise place.refuse(f"expected a {said}{_describe_range(kind)}, got {describe_value(value)}")
     return number
+
+
+def _describe_range(kind: inspect.IntType | inspect.FloatType) -> str:
+    """` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing: what the schema says of a number."""
+    signs = {">=": kind.ge, ">": kind.gt, "<=": kind.le, "<": kind.lt}
+    limits = {sign: limit for sign, limit in signs.items() if limit is not None}
+    if limits.keys() == {">=", "<="}:
+        return f" from {kind.ge} to {kind.le}"
+    return "".join(f" and {sign} {limit}" for sign, limit in limits.items()).removeprefix(" and")
 
 
 def _is_within(kind: inspect.IntType | inspect.FloatType, number: float) -> bool:

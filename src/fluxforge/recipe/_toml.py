@@ -6,15 +6,17 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fluxforge._files import escape_unprintable
 from fluxforge.errors import RecipeError
-from fluxforge.recipe._messages import Place, describe_value, escape_unprintable
+from fluxforge.recipe._messages import Place, describe_value
 from fluxforge.recipe._recipe import Changes, Table
 
 # A value that begins like this is parsed as TOML: a syntax error in it is reported, not read as a string.
 _OPENINGS = ("[", "{", '"', "'")
+_COMMAND_LINE = "command line"
 
 
-def assignments(texts: Iterable[str], where: str = "command line") -> Changes:
+def assignments(texts: Iterable[str]) -> Changes:
     """Fields and their values from texts `FIELD=VALUE`, for `override`.
 
     A value is written as in TOML: `500`, `true`, `"pairs"`, `[0.1, 0.5]`, `{weight = 1e-6}`. A text that is not TOML,
@@ -25,23 +27,26 @@ def assignments(texts: Iterable[str], where: str = "command line") -> Changes:
     for text in texts:
         field, equals, value = (part.strip() for part in text.partition("="))
         if not field or not equals:
-            raise RecipeError(f"{where}: expected FIELD=VALUE, such as training.steps=500, got {describe_value(text)}")
+            raise RecipeError(
+                f"{_COMMAND_LINE}: expected FIELD=VALUE, such as training.steps=500, got {describe_value(text)}"
+            )
+        place = Place(_COMMAND_LINE).at(field)
         if field in given:
-            raise Place(where).at(field).refuse("is given twice")
-        given[field] = _parse_value(field, value, where)
+            raise place.refuse("is given twice")
+        given[field] = _parse_value(value, place)
     return given
 
 
-def _parse_value(field: str, text: str, where: str) -> Any:
+def _parse_value(text: str, place: Place) -> Any:
     try:
         document = tomllib.loads(f"value = {text}\n")
     except (ValueError, RecursionError) as error:
         if not text or text.startswith(_OPENINGS):
             why = "is empty" if not text else f"is not TOML ({escape_unprintable(str(error))})"
-            raise Place(where).at(field).refuse(f"the value {why}") from error
+            raise place.refuse(f"the value {why}") from error
         return text
     if document.keys() != {"value"}:
-        raise Place(where).at(field).refuse("the value holds more than one line; give one --set for each field")
+        raise place.refuse("the value holds more than one line; give one --set for each field")
     return document["value"]
 
 
@@ -55,8 +60,11 @@ def set_fields(text: str, changes: Changes) -> str:
     """
     lines = text.splitlines()
     for field, value in changes.items():
-        lines = _remove_section(lines, field) if isinstance(value, Mapping) else lines
-        lines = _add_section(lines, field, value) if isinstance(value, Mapping) else _set_field(lines, field, value)
+        if isinstance(value, Mapping):
+            rows = (f"{name} = {to_toml_value(each)}" for name, each in value.items())
+            lines = [*_remove_section(lines, field), "", f"[{field}]", *rows]
+        else:
+            lines = _set_field(lines, field, value)
     return "\n".join(lines) + "\n"
 
 
@@ -127,7 +135,3 @@ def _remove_section(lines: list[str], section: str) -> list[str]:
         if (block := _find_block(lines, name)) is not None:
             lines = [*lines[: block[0] - 1], *lines[block[1] :]]
     return lines
-
-
-def _add_section(lines: list[str], section: str, table: Mapping[str, object]) -> list[str]:
-    return [*lines, "", f"[{section}]", *(f"{name} = {to_toml_value(value)}" for name, value in table.items())]

@@ -129,8 +129,7 @@ def unpack_tree(path: Path, template: PyTree, *, step: int, fingerprint: str) ->
     try:
         with safe_open(path, "numpy") as archive:
             note = _read_note(archive.metadata(), step)
-            _check_version(path, note)
-            _check_fingerprint(path, note.fingerprint, fingerprint)
+            _check_note(path, note, fingerprint)
             wanted = {name: leaf_type(leaf) for name, leaf in named_leaves(template).items()}
             _check_leaves(path, wanted, _stored_types(archive, note.keys))
             return fill_template(template, {name: archive.get_tensor(name) for name in wanted})
@@ -148,19 +147,16 @@ def _read_note(metadata: dict[str, str] | None, step: int) -> Note:
     return note
 
 
-def _check_version(path: Path, note: Note) -> None:
+def _check_note(path: Path, note: Note, fingerprint: str) -> None:
     if note.format_version > _VERSION:
         raise InputError(
             f"{path}: has format_version {note.format_version!s:.20}, and this fluxforge reads up to {_VERSION}: "
             "upgrade fluxforge"
         )
-
-
-def _check_fingerprint(path: Path, stored: str, wanted: str) -> None:
-    if stored != wanted:
+    if note.fingerprint != fingerprint:
         raise InputError(
-            f"{path}: was made by another architecture or recipe (its fingerprint is {stored:.12}, this run's is "
-            f"{wanted:.12}): resume with the recipe it was made by, or begin a new run"
+            f"{path}: was made by another architecture or recipe (its fingerprint is {note.fingerprint:.12}, this "
+            f"run's is {fingerprint:.12}): resume with the recipe it was made by, or begin a new run"
         )
 
 

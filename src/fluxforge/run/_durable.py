@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import math
 import os
 import stat
 import time
@@ -11,10 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
-
-import jax
-import numpy as np
+from typing import Any
 
 from fluxforge._files import (
     TEMPORARY,
@@ -24,12 +20,11 @@ from fluxforge._files import (
     parse_json,
     read_regular,
     refuse_removed,
+    to_json_values,
     write_document,
 )
 from fluxforge.errors import DocumentError, FluxforgeError, InputError
-
-# What a JSON document or a line of metrics holds: plain JSON values by name.
-Content: TypeAlias = Mapping[str, Any]
+from fluxforge.run._record import Document
 
 
 @contextmanager
@@ -50,17 +45,24 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def write_record(path: Path, kind: str, content: Content) -> None:
-    """Write a JSON document of version 1 atomically and sync it to disk.
-
-    Raises InputError if the content is not plain JSON.
-    """
+@contextmanager
+def require_json(path: Path) -> Iterator[None]:
+    """Turn the errors of content that is not plain JSON into an InputError of one line about `path`."""
     try:
-        write_document(path, kind, 1, content)
+        yield
     except FluxforgeError:
         raise
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
+
+
+def write_record(path: Path, kind: str, content: Document) -> None:
+    """Write a JSON document of version 1 atomically and sync it to disk.
+
+    Raises InputError if the content is not plain JSON.
+    """
+    with require_json(path):
+        write_document(path, kind, 1, content)
     sync(path)
     sync_folder(path.parent)
 
@@ -156,7 +158,7 @@ class Metrics:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, record: Content) -> None:
+    def append(self, record: Document) -> None:
         """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
         line = self._line(record)
         size = None
@@ -183,12 +185,12 @@ class Metrics:
         if kept != content:
             write_durably(self.path, kept)
 
-    def read(self) -> list[Content]:
+    def read(self) -> list[Document]:
         """All complete records; InputError if a line is not a record."""
         return [record for _, record in self._records(self._content())]
 
-    def _line(self, record: Content) -> bytes:
-        plain = _to_json(record)
+    def _line(self, record: Document) -> bytes:
+        plain = to_json_values(record)
         if type(plain.get("step")) is not int:
             raise InputError(f"{self.path}: a record needs a whole number 'step', got {plain.get('step')!r:.60}")
         try:
@@ -203,11 +205,11 @@ class Metrics:
             except FileNotFoundError:
                 return b""
 
-    def _records(self, content: bytes) -> list[tuple[bytes, Content]]:
+    def _records(self, content: bytes) -> list[tuple[bytes, Document]]:
         lines = io.BytesIO(content[: _complete_size(content)]).readlines()
         return [(line, self._record(line, number)) for number, line in enumerate(lines, start=1)]
 
-    def _record(self, line: bytes, number: int) -> Content:
+    def _record(self, line: bytes, number: int) -> Document:
         try:
             record = parse_json(line)
         except (ValueError, RecursionError) as error:
@@ -233,16 +235,3 @@ class Metrics:
 
 def _complete_size(content: bytes) -> int:
     return content.rfind(b"\n") + 1
-
-
-def _to_json(value: Any) -> Any:
-    """A value as JSON types: arrays become lists, numbers that are not finite become None."""
-    if isinstance(value, Mapping):
-        return {str(name): _to_json(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
-    if isinstance(value, jax.Array | np.ndarray | np.generic):
-        return _to_json(np.asarray(value).tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -14,7 +14,15 @@ from filelock import FileLock, Timeout
 from fluxforge._files import hold_folder, read_document, reason, refuse_removed
 from fluxforge.errors import DocumentError, InputError, StorageError
 from fluxforge.run._checkpoint import Checkpoints
-from fluxforge.run._durable import Metrics, explain_failure, make_folder, remove_strays, sync_folder, write_record
+from fluxforge.run._durable import (
+    Metrics,
+    explain_failure,
+    make_folder,
+    remove_strays,
+    require_json,
+    sync_folder,
+    write_record,
+)
 from fluxforge.run._progress import Warn
 from fluxforge.run._record import Document
 
@@ -88,11 +96,11 @@ class RunFolder:
             yield opened
 
     @classmethod
-    def read(cls, path: str | PathLike[str], *, warn: Warn = lambda _: None) -> "RunFolder":
+    def read(cls, path: str | PathLike[str]) -> "RunFolder":
         """A run folder to read from, without locking it: nothing may be written by what is returned."""
         folder = _check_path(path)
         _check_run(folder)
-        return cls._load(folder, warn)
+        return cls._load(folder, lambda _: None)
 
     @classmethod
     def _load(cls, folder: Path, warn: Warn) -> "RunFolder":
@@ -110,7 +118,7 @@ class RunFolder:
 
         Raises StorageError if the file cannot be read.
         """
-        path = self._stage_path(stage)
+        path = self.stage_path(stage)
         try:
             with explain_failure(path, "cannot be read"):
                 return _read_result(path, stage) if path.exists() else None
@@ -122,15 +130,14 @@ class RunFolder:
 
     def finish(self, stage: str, result: Document) -> None:
         """Record that a stage is finished, with its result: a small mapping of plain JSON."""
-        path = self._stage_path(stage)
-        try:
+        path = self.stage_path(stage)
+        with require_json(path):
             digest = _digest_result(result)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"{path}: cannot be written (its content is not plain JSON: {error})") from error
         make_folder(path.parent)
         write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
 
-    def _stage_path(self, stage: str) -> Path:
+    def stage_path(self, stage: str) -> Path:
+        """The file of a stage; raises InputError for a name that is none."""
         if not _STAGE_NAME.fullmatch(stage):
             raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
         return self.path / _STAGES / f"{stage}.json"

@@ -4,7 +4,6 @@ The document of a run is what `fluxforge discover --json` prints and what the ru
 UNSET where None is an answer, is absent from it: of a run without a formula, or of one made by an older version.
 """
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -14,8 +13,6 @@ from msgspec import UNSET, UnsetType
 
 from fluxforge.errors import DocumentError
 from fluxforge.run._record import Document, Number, Numbers, Record
-
-__all__ = ["Document", "Number", "Numbers", "Record"]
 
 
 class FrontRow(Record, frozen=True, kw_only=True):
@@ -328,7 +325,8 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite are null."""
-    plain: dict[str, Any] = _to_json(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
+    # In JSON of msgspec, tuples are lists and numbers that are not finite are null.
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field under its name, beside the fields of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}
@@ -336,12 +334,9 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
     return {**plain.pop("arms"), **plain} if isinstance(record, Measured) else plain
 
 
-def _to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _to_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def list_reasons(conditions: Mapping[str, bool]) -> tuple[str, ...]:
+    """The reasons of a verdict: each condition in words, with `yes` or `NO` before it."""
+    return tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in conditions.items())
 
 
 def from_document(document: Document, kind: type[_Kind], where: Path) -> _Kind:

@@ -108,7 +108,7 @@ def _describe_variant(outcome: Generalisation) -> Variant:
 def _reduce(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Reduced:
     """The sparse networks in canonical form; a finished stage of the folder is read."""
     if (done := folder.read_stage("reduce")) is not None:
-        return from_document(done, Reduced, folder.path / "stages" / "reduce.json")
+        return from_document(done, Reduced, folder.stage_path("reduce"))
     tell("reducing to canonical form", 0, 1)
     reduced = reduce_networks(spec, train(spec, source(spec), folder=folder), "sparse")
     folder.finish("reduce", to_document(reduced))
