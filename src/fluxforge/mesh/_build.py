@@ -4,8 +4,6 @@ import os
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, CellVectors, FaceField, FaceVectors, SlotField, SlotIndex
 from fluxforge.errors import MeshError
@@ -16,7 +14,10 @@ from fluxforge.mesh._cells import (
     check_coordinates,
     check_extent,
     corner_positions,
+    cross,
     half_edges,
+    join_parts,
+    mark_triangles,
     name_corners,
 )
 from fluxforge.mesh._dual import DualGraph, check_graph
@@ -178,7 +179,7 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
     tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()
-    triangles = int(((mesh.cells >= 0).sum(axis=1) == 3).sum())
+    triangles = int(mark_triangles(mesh.cells).sum())
     return MeshInfo(
         cells=graph.cells,
         triangles=triangles,
@@ -213,7 +214,7 @@ def cell_quality(mesh: Mesh) -> CellField:
     """The quality c V/Σ l²: 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
     start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
-    scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
+    scale = np.where(mark_triangles(mesh.cells), 4 * np.sqrt(3.0), 4.0)
     return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))
 
 
@@ -222,14 +223,11 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
     # arctan2, since arccos loses digits near zero.
-    across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
-    return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
+    return np.degrees(np.arctan2(np.abs(cross(n, d)), (n * d).sum(axis=1)))
 
 
 def count_components(graph: DualGraph) -> int:
     """Number of connected parts."""
     inside = slice(check_graph(graph).interior)
-    links = coo_array(
-        (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)
-    )
-    return int(connected_components(links, directed=False)[0])
+    part = join_parts(np.arange(graph.cells), graph.owner[inside], graph.neighbour[inside])
+    return int(part.max()) + 1

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._types import CellVectors, Corners, Points
-from fluxforge.mesh._cells import Pairing, cell_areas, cell_centroids, join_parts, name_corners, refuse
+from fluxforge.mesh._cells import Pairing, cell_areas, cell_centroids, cross, join_parts, name_corners, refuse
 from fluxforge.mesh._segments import Clash, Segments, find_clash
 
 # Points closer than this, relative to the mesh, count as one.
@@ -100,8 +100,7 @@ def _check_sectors(
     """Around an inner point the angles add up to 2π; around a boundary point the sectors follow one another."""
     here = x[pairing.start]
     leaving, arriving = x[pairing.end] - here, x[pairing.before] - here
-    cross = leaving[:, 0] * arriving[:, 1] - leaving[:, 1] * arriving[:, 0]
-    angle = np.arctan2(cross, np.einsum("he,he->h", leaving, arriving))
+    angle = np.arctan2(cross(leaving, arriving), np.einsum("he,he->h", leaving, arriving))
     angle[angle < 0] += 2.0 * np.pi
     vertex = place[pairing.start]
     on_rim = np.zeros(len(place), bool)

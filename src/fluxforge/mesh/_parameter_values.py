@@ -76,7 +76,7 @@ class Sites:
         return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
 
 
-def read_number(setting: Setting, what: str, time: float | None = None) -> float:
+def read_number(setting: Setting, what: str, time: float | None) -> float:
     """One finite number, also as a formula of t or of nothing; raises InputError for anything else."""
     try:
         number = np.nan if isinstance(setting, bool) else float(setting)  # type: ignore[arg-type]
@@ -259,7 +259,7 @@ def tensors_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "
     return K
 
 
-def constant_tensor(setting: Setting, dimension: int, what: str, time: float | None = None) -> np.ndarray:
+def constant_tensor(setting: Setting, dimension: int, what: str, time: float | None) -> np.ndarray:
     """One symmetric, positive definite tensor for the whole domain; InputError for anything else."""
     rows = _components(setting, what)
     example = "such as ((2, 1), (1, 3))" if dimension == 2 else "such as ((2, 1, 0), (1, 3, 0), (0, 0, 1))"
@@ -298,7 +298,7 @@ def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
     return Sites(graph.x, "cell", time, graph.region, graph.regions)
 
 
-def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
+def face_sites(graph: DualGraph, time: float | None) -> Sites:
     """The centres of a graph's faces."""
     return Sites(graph.centre, "face", time)
 

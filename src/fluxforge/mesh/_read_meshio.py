@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge.mesh._read_parts import TAG_FIELDS, USED, Block, Drawing, UnreadableError
+from fluxforge.mesh._read_parts import KEPT_CORNERS, TAG_FIELDS, USED, Block, Drawing, UnreadableError
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 # Reads at the end of a file after which a reader is taken to loop.
@@ -106,7 +106,7 @@ def _drawing(mesh: Any) -> Drawing:
 
 def _corners(block: Any) -> Int[np.ndarray, "n corners"]:
     """The corners as whole numbers. Kinds that cannot be used keep their count and lose their corners."""
-    wanted = {"line": 2, "triangle": 3, "quad": 4}.get(block.type)
+    wanted = KEPT_CORNERS.get(block.type)
     if wanted is None or not len(block.data):
         return np.empty((len(block.data), 0), np.int64)
     corners = np.asarray(block.data)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num, UInt
 
 from fluxforge.mesh._read_parts import (
+    KEPT_CORNERS,
     PACKERS,
     TAG_FIELDS,
     USED,
@@ -25,12 +26,12 @@ from fluxforge.mesh._read_parts import (
     UnreadableError,
     base64_length,
     decode_base64,
+    parse_count,
     parse_xml,
     text_numbers,
     unpack_block,
 )
 
-CORNERS = {"line": 2, **USED}
 HEADERS = {"UInt32": "u4", "UInt64": "u8"}
 KINDS = {
     f"{name}{bits}": f"{code}{bits // 8}" for name, code in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)
@@ -110,9 +111,10 @@ class VtuArrays:
                 return Stored(b"".join((element.text or "").encode().split()), 0, raw=False)
             case "appended":
                 offset = element.get("offset", "").strip()
-                if not (offset.isascii() and offset.isdigit()) or len(offset) > 18:
+                place = parse_count(offset, digits=18)
+                if place is None:
                     raise UnreadableError(f"has an array at offset {offset[:40]!r}, not a count")
-                return Stored(self.appended, int(offset), self.raw)
+                return Stored(self.appended, place, self.raw)
             case other:
                 raise UnreadableError(f"has an array in format {other!r:.40}; ascii, binary and appended can be read")
 
@@ -157,7 +159,7 @@ def _unpacked_size(words: UInt[np.ndarray, " words"]) -> int:
 def _arrange_in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
     """Rows of as many numbers as the array has components; without that word a plain run of numbers."""
     word = (element.get("NumberOfComponents") or "1").strip()
-    columns = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else 0
+    columns = parse_count(word, digits=8) or 0
     if not 0 < columns <= MOST_COMPONENTS or len(values) % columns:
         raise UnreadableError(f"has an array of {len(values)} numbers in {word[:40]!r} components: it is damaged")
     return values if columns == 1 else values.reshape(-1, columns)
@@ -245,10 +247,11 @@ def _arrays_by_name(piece: ElementTree.Element, section: str) -> Mapping[str, El
 
 
 def _read_count(piece: ElementTree.Element, name: str) -> int:
-    words = (piece.get(name) or "").split()
-    if len(words) != 1 or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 18:
-        raise UnreadableError(f"has {name}={(piece.get(name) or '')[:40]!r}, not a count")
-    return int(words[0])
+    text = piece.get(name) or ""
+    count = parse_count(text.strip(), digits=18)
+    if count is None:
+        raise UnreadableError(f"has {name}={text[:40]!r}, not a count")
+    return count
 
 
 def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
@@ -271,9 +274,9 @@ def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
 
 def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
     """The corners of cells of one kind; kinds that cannot be used keep their count and lose their corners."""
-    if name not in CORNERS:
+    wanted = KEPT_CORNERS.get(name)
+    if wanted is None:
         return np.empty((len(cell), 0), np.int64)
-    wanted = CORNERS[name]
     if (bad := np.flatnonzero(grid.end[cell] - grid.begin[cell] != wanted)).size:
         k = cell[bad[0]]
         raise UnreadableError(f"lists {grid.end[k] - grid.begin[k]} corners of cell {k}, a {name} with {wanted}")

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fluxforge.mesh._cells import cross
+
 # The most edges and candidate pairs examined, which bounds the time; the batch size bounds the memory.
 MOST_EDGES = 1_000_000
 MOST_PAIRS = 10_000_000
@@ -48,8 +50,8 @@ def _clash_among(edges: Segments, i: Int[np.ndarray, " pairs"], j: Int[np.ndarra
     gap = edges.a[j] - edges.a[i]
     squared_d, squared_e = np.einsum("ne,ne->n", d, d), np.einsum("ne,ne->n", e, e)
     # On which side of the first edge the ends of the second lie, and the other way round.
-    a_of_j, b_of_j = _cross(d, gap), _cross(d, gap + e)
-    a_of_i, b_of_i = _cross(e, -gap), _cross(e, d - gap)
+    a_of_j, b_of_j = cross(d, gap), cross(d, gap + e)
+    a_of_i, b_of_i = cross(e, -gap), cross(e, d - gap)
     if (k := _first_index(_is_inside(a_of_j, np.einsum("ne,ne->n", d, gap), squared_d))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=False)
     if (k := _first_index(_is_inside(a_of_i, -np.einsum("ne,ne->n", e, gap), squared_e))) is not None:
@@ -77,10 +79,6 @@ def _are_apart(
     """Whether two points lie on opposite sides of an edge, both clear of its line."""
     clear = ON_LINE * squared
     return ((p > clear) & (q < -clear)) | ((p < -clear) & (q > clear))
-
-
-def _cross(a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
 
 
 def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Num, Shaped
 from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.mesh._cells import mark_triangles
 from fluxforge.mesh._faces import number_regions
 from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._read import FORMATS
@@ -111,7 +112,7 @@ def _group_by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[st
     """The cells in meshio's blocks, triangles first, and the cells' numbers in that order."""
     if mesh.cells.shape[1] == 3:
         return np.arange(len(mesh.cells)), [("triangle", mesh.cells)]
-    triangle = mesh.cells[:, 3] < 0
+    triangle = mark_triangles(mesh.cells)
     order = np.concatenate([np.flatnonzero(triangle), np.flatnonzero(~triangle)])
     blocks = [("triangle", mesh.cells[triangle][:, :3]), ("quad", mesh.cells[~triangle])]
     return order, [(kind, corners) for kind, corners in blocks if len(corners)]
@@ -187,7 +188,7 @@ def _nodes(mesh: Mesh) -> Iterator[str]:
 
 def _elements(mesh: Mesh) -> Iterator[str]:
     number = np.arange(1, len(mesh.cells) + 1)
-    triangle = np.full(len(mesh.cells), True) if mesh.cells.shape[1] == 3 else mesh.cells[:, 3] < 0
+    triangle = mark_triangles(mesh.cells)
     kinds = [(TRIANGLE, triangle, 3), (QUADRILATERAL, ~triangle, 4)]
     blocks = []
     for surface, _, cells in _surfaces(mesh):
