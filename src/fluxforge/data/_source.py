@@ -40,6 +40,7 @@ from fluxforge.data._problem import (
     rate_on,
 )
 from fluxforge.errors import InputError, StorageError
+from fluxforge.gnn._build import hops_of
 from fluxforge.graph._pad import pad_graph, pad_to_size, padded_size
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import evaluate_stages
@@ -47,17 +48,11 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation
 from fluxforge.recipe._recipe import FIELDS, Experiment, Meshes, Pairs, Recipe, Rows, Skew, TwoCells
-from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Hop, Scheme
 
 # Folded into the seed's key for data; networks fold in small numbers, so that both are independent.
 _DATA = 2**30
-
-
-def hops_of(spec: NetworkSpec) -> tuple[Hop, ...]:
-    """The hops over which a network's messages are summed."""
-    return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
 
 
 def source(spec: Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:

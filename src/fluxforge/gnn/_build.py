@@ -47,6 +47,11 @@ SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive"
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
+def hops_of(spec: NetworkSpec) -> tuple[Hop, ...]:
+    """The hops over which a network's messages are summed."""
+    return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
+
+
 def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
     """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
 
@@ -86,9 +91,8 @@ def _layer(
     names: tuple[str, ...],
 ) -> Layer:
     keys = jax.random.split(key, 3)
-    hops = (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
     messages = []
-    for hop, message_key in zip(hops, keys, strict=False):
+    for hop, message_key in zip(hops_of(spec), keys, strict=False):
         texts = _expand_states(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
         texts = (*texts, *(step_numbers(equation) if spec.features == "dimensionless" else ()))
         plain = [name for name in spec.invariants if name != CORRECTION]

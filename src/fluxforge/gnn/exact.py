@@ -93,10 +93,8 @@ FLUX = (1.0,)
 def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
     """The network whose layer l has the l-th f_agg and the l-th f_up."""
     depth, width = len(updates[0].layers), updates[0].layers[0].weight.shape[0]
-    return eqx.tree_at(
-        lambda network: [f for layer in network.layers for f in (layer.messages[0].f, layer.update.f)],
-        _shape_network(len(updates), depth, width),
-        [f for pair in zip(aggregates, updates, strict=True) for f in pair],
+    return _shape_network(len(updates), depth, width).with_mlps(
+        [f for pair in zip(aggregates, updates, strict=True) for f in pair]
     )
 
 
