@@ -49,9 +49,20 @@ def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array,
     of_smooth, of_noise, of_share = jax.random.split(key, 3)
     smooth = smooth_field(of_smooth, x)
     noise = jax.random.uniform(of_noise, x.shape[:1], x.dtype, -1.0, 1.0)
-    share = jax.random.uniform(of_share, (), x.dtype)
+    return choose_field(smooth, noise, jax.random.uniform(of_share, (), x.dtype), kind)
+
+
+def choose_field(
+    smooth: Float[Array, " n"], noise: Float[Array, " n"], share: Float[Array, ""], kind: Int[Array, ""]
+) -> Float[Array, " n"]:
+    """A smooth field, noise, or a mixture with so large a share of the smooth one, by the number of the kind."""
     mixed = share * smooth + (1.0 - share) * noise
     return jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in FIELDS])[kind]
+
+
+def field_numbers(spec: Meshes) -> Int[Array, " kinds"]:
+    """The numbers of the kinds of fields in a recipe's data."""
+    return jnp.array([FIELDS.index(kind) for kind in spec.fields])
 
 
 def smooth_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"]) -> Float[Array, " nodes"]:
@@ -182,7 +193,7 @@ class EnsembleSource(AbstractSource):
     def _one(self, key: PRNGKeyArray) -> Problem:
         of_mesh, of_field, of_step, of_fields = jax.random.split(key, 4)
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
-        kinds = jnp.array([FIELDS.index(kind) for kind in self.spec.fields])
+        kinds = field_numbers(self.spec)
         dtype = self.ensemble.x.dtype
         posed = pose(
             mesh,
@@ -203,8 +214,6 @@ class EnsembleSource(AbstractSource):
 
 # Added to the seed for evaluation; training draws from other seeds.
 _UNSEEN = 10**6
-
-
 _POWER_STEPS = 200
 
 
