@@ -133,14 +133,9 @@ def msh_text(mesh: Mesh, fields: Mapping[str, Num[np.ndarray, " cells *component
 
 
 def _names(mesh: Mesh) -> Iterator[str]:
-    surfaces = [number for number, name, _ in _surfaces(mesh) if name]
-    yield from ("$PhysicalNames", str(len(surfaces) + len(mesh.boundary)))
-    for number, tag in enumerate(mesh.boundary, start=1):
-        yield f'1 {number} "{tag}"'
-    for number, name, _ in _surfaces(mesh):
-        if name:
-            yield f'2 {number} "{name}"'
-    yield "$EndPhysicalNames"
+    names = [f'1 {number} "{tag}"' for number, tag in enumerate(mesh.boundary, start=1)]
+    names += [f'2 {number} "{name}"' for number, name, _ in _surfaces(mesh) if name]
+    yield from ("$PhysicalNames", str(len(names)), *names, "$EndPhysicalNames")
 
 
 def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:

@@ -4,6 +4,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -88,18 +89,18 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
         for name, each in fields.parameters.items()
     )
     try:
-        formula = _Formulas(fields, parameters)
+        formula = partial(_read_formula, fields, parameters)
         return Equation(
             name=fields.name,
             unknown=fields.unknown,
             summary=fields.summary,
             parameters=parameters,
-            capacity=formula.read("capacity"),
-            transported=formula.read("transported"),
+            capacity=formula("capacity"),
+            transported=formula("transported"),
             velocity=fields.velocity,
-            diffusion=formula.read("diffusion"),
-            reaction=formula.read("reaction"),
-            two_point=None if fields.two_point is None else formula.read("two_point"),
+            diffusion=formula("diffusion"),
+            reaction=formula("reaction"),
+            two_point=None if fields.two_point is None else formula("two_point"),
             unknown_unit=_unit(fields.unknown_units) or OF_UNKNOWN,
         )
     except (EquationError, ExpressionError) as error:
@@ -130,21 +131,20 @@ def to_document(equation: Equation) -> JsonObject:
     return document
 
 
-class _Formulas:
-    """Parses the formulas of a document, each with the names it may contain."""
-
-    def __init__(self, fields: _Document, parameters: tuple[Parameter, ...]) -> None:
-        self._fields = fields
-        names = [fields.unknown, *(p.name for p in parameters)]
-        edge = [f"{fields.unknown}_P", f"{fields.unknown}_N", "delta", *(n for p in parameters for n in p.edge_names())]
-        self._names = {"two_point": list(dict.fromkeys(edge))}
-        self._otherwise = list(dict.fromkeys(names))
-
-    def read(self, field: str) -> sp.Expr:
-        try:
-            return parse(getattr(self._fields, field), self._names.get(field, self._otherwise))
-        except ExpressionError as error:
-            raise ExpressionError(f"field {field!r}: {error}") from error
+def _read_formula(fields: _Document, parameters: tuple[Parameter, ...], field: str) -> sp.Expr:
+    """The formula of a field, of the names that it may contain."""
+    names = [fields.unknown, *(p.name for p in parameters)]
+    if field == "two_point":
+        names = [
+            f"{fields.unknown}_P",
+            f"{fields.unknown}_N",
+            "delta",
+            *(n for p in parameters for n in p.edge_names()),
+        ]
+    try:
+        return parse(getattr(fields, field), list(dict.fromkeys(names)))
+    except ExpressionError as error:
+        raise ExpressionError(f"field {field!r}: {error}") from error
 
 
 def _unit(powers: _Powers | None) -> Unit | None:

@@ -97,9 +97,9 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
 def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
     if not isinstance(base, Unit):
         return base
-    power = Fraction(int(exponent.p), int(exponent.q)) if exponent.is_Rational else None
-    if power is None:
+    if not exponent.is_Rational:
         return NUMBER if base == NUMBER else None
+    power = Fraction(int(exponent.p), int(exponent.q))
     return Unit(*(power * part for part in base))
 
 
@@ -131,8 +131,7 @@ class Where(StrEnum):
     FACE = "face"
 
 
-# Scalars and tensors may vary from cell to cell or from face to face; a velocity is known on faces, where fluxes need
-# it.
+# Scalars and tensors may vary from cell to cell or from face to face; fluxes need a velocity on faces only.
 PLACES = {
     Rank.SCALAR: frozenset(Where),
     Rank.VECTOR: frozenset({Where.CONSTANT, Where.FACE}),
@@ -142,9 +141,9 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `unit` is None where it is not stated; `default` is the value of a scalar or
-    vector that is not set.
+    """One parameter of an equation.
 
+    `unit` is None where it is not stated; `default` is the value of a scalar or vector that is not set.
     In a flux a scalar is its name (`k_P` and `k_N`, if it is given per cell), a vector a its component along the
     face's normal, `a_n` = a·n, and a tensor K `K_nn` = n·K n: the same in every dimension, however the mesh is turned.
     Of a tensor given per cell, `K_nn` is the harmonic mean of n·K n in the two cells.
@@ -251,11 +250,13 @@ def check_formulas(equation: "Equation") -> None:
     for field, known in allowed.items():
         if stray := sorted(map(str, getattr(equation, field).free_symbols - known)):
             raise EquationError(f"equation {equation.name!r}: {field!r} contains {stray[0]}, which it may not")
-    for field, least in (("capacity", "positive"), ("diffusion", "nonnegative")):
-        number = getattr(equation, field)
-        if not number.free_symbols and not getattr(number, f"is_{least}"):
-            words = "positive" if field == "capacity" else "positive, or 0 for none"
-            raise EquationError(f"equation {equation.name!r}: the {field} should be {words}, got {number!s:.40}")
+    c, K = equation.capacity, equation.diffusion
+    if not c.free_symbols and not c.is_positive:
+        raise EquationError(f"equation {equation.name!r}: the capacity should be positive, got {c!s:.40}")
+    if not K.free_symbols and not K.is_nonnegative:
+        raise EquationError(
+            f"equation {equation.name!r}: the diffusion should be positive, or 0 for none, got {K!s:.40}"
+        )
 
 
 def check_units(equation: "Equation") -> None:
