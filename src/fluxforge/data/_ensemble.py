@@ -31,6 +31,7 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._parameter import Where
 from fluxforge.recipe._equation import exchange_law
 from fluxforge.recipe._recipe import FIELDS, Evaluation, Meshes
@@ -274,16 +275,16 @@ def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
 
 
 @eqx.filter_jit
-def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
-    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
+def stability_limits(ensemble: Ensemble) -> Float[Array, " meshes"]:
+    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of heat, in reference steps.
 
     Power iteration approaches λ_max from below, so that the limit is too large, by less than a per cent.
     """
 
     def one(mesh: Ensemble) -> Float[Array, ""]:
-        put, parameters = model.put_on(mesh.graph)
+        put, parameters = PLAIN_HEAT.put_on(mesh.graph)
         zero = jnp.zeros_like(put.V)
-        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
+        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=HEAT), zero)
 
         def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
             w = jnp.where(mesh.graph.live, L(v), 0.0)
@@ -292,6 +293,6 @@ def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Arr
         start = jnp.where(mesh.graph.live, jnp.sin(jnp.arange(len(mesh.graph.V), dtype=mesh.x.dtype)), 0.0)
         v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
         fastest = jnp.linalg.norm(jnp.where(mesh.graph.live, L(v), 0.0))
-        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=model.equation)
+        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=HEAT)
 
     return jax.vmap(one)(ensemble)

@@ -9,18 +9,8 @@ import sympy as sp
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
-from fluxforge.pde._parameter import (
-    NUMBER,
-    Parameter,
-    Rank,
-    Unit,
-    Where,
-    check_formulas,
-    check_names,
-    check_two_point,
-    check_units,
-    unit,
-)
+from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
+from fluxforge.pde._parameter import NUMBER, Parameter, Rank, Unit, Where, unit
 from fluxforge.pde._words import Words, latex_text, plain_text, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
