@@ -189,9 +189,9 @@ class EnsembleSource(AbstractSource):
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` problems."""
-        return jax.vmap(self._one)(jax.random.split(key, count))
+        return jax.vmap(self._draw_problem)(jax.random.split(key, count))
 
-    def _one(self, key: PRNGKeyArray) -> Problem:
+    def _draw_problem(self, key: PRNGKeyArray) -> Problem:
         of_mesh, of_field, of_step, of_fields = jax.random.split(key, 4)
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
         kinds = field_numbers(self.spec)

@@ -83,7 +83,7 @@ def refined_source(
     place = cache_folder() / f"refined-{digest[:24]}.safetensors"
     drawn = _pose_problems(coarse, spec, model, seed)
     if (known := _load(place)) is None:
-        known = _answer(meshes, coarse, spec, model, drawn)
+        known = _compute_answers(meshes, coarse, spec, model, drawn)
         # If the cache cannot be written, the results are the same, and computed again next time.
         with suppress(InputError, StorageError, SafetensorError), atomic_path(place) as temporary:
             save_file(known, temporary)
@@ -136,7 +136,7 @@ def _pose_problems(coarse: Ensemble, spec: Meshes, model: Model, seed: int) -> _
     return _Drawn(jax.vmap(one)(repeated, keys, kinds, steps), keys, kinds)
 
 
-def _answer(
+def _compute_answers(
     meshes: Sequence[Mesh], coarse: Ensemble, spec: Meshes, model: Model, drawn: _Drawn
 ) -> dict[str, np.ndarray]:
     """T and the answers on the coarse cells, refined until two levels agree."""
@@ -172,7 +172,7 @@ def _answer_mesh(
     refined = _Fine(graph, put(x, dtype), put(wall), level, model, spec)
     fourier = float(_reference_numbers(refined, coarse, drawn).max())
     substeps = count_substeps(fourier, _MODES, real=model.equation.velocity is None)
-    T, answer = _resolve(refined, coarse, drawn, jnp.asarray(substeps))
+    T, answer = _step_in_time(refined, coarse, drawn, jnp.asarray(substeps))
     return np.asarray(T), np.asarray(answer)
 
 
@@ -224,7 +224,7 @@ def _reference_numbers(fine: _Fine, mesh: Ensemble, drawn: _Drawn) -> Float[Arra
 
 
 @eqx.filter_jit
-def _resolve(
+def _step_in_time(
     fine: _Fine, mesh: Ensemble, drawn: _Drawn, substeps: Int[Array, ""]
 ) -> tuple[Float[Array, "problems cells"], Float[Array, "problems cells"]]:
     """T and u(Δt) of some problems, averaged over the coarse cells, by the classical Runge–Kutta method."""

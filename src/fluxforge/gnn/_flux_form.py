@@ -143,11 +143,13 @@ def build_flux_network(
     for stage, stage_key in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
         coefficient = next(each for each in coefficients if each in message.expression.free_symbols)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale))
+        rounds.append(
+            WeightedRound(_start_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale)
+        )
     return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 
-def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
+def _start_mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
     start = MLP(MLP.create(inputs, 1, depth=depth, width=width, key=key, gain=3.0**0.5).layers, "gelu")
     last = start.layers[-1]
     silent = (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias))

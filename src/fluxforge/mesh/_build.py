@@ -59,20 +59,20 @@ def dual(
     V = cell_areas(mesh.points, mesh.cells)
     _check_areas(mesh, V)
     x = cell_centroids(mesh.points, mesh.cells)
-    A, n, centre = _face_geometry(mesh, faces)
+    A, n, centre = _measure_faces(mesh, faces)
     tags, tag = boundary_tags(mesh, faces)
     walls = fit_conditions(boundary, tags, equation)
     joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
     layout = join_faces(faces, joints)
-    slot_node, slot_sign = _slots(faces, layout)
+    slot_node, slot_sign = _fill_slots(faces, layout)
     kept, at_wall = layout.kept, layout.kept[layout.interior :]
     tag = tag[at_wall - faces.interior]
-    d = _offsets_across(faces, joints, x, centre)
+    d = _measure_offsets(faces, joints, x, centre)
     # The normal from the owner's centroid meets the line of the face here.
     height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
     foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
     conditions = conditions_on_faces(walls, tags=tags, tag=tag, centre=centre[at_wall], foot=foot, time=time)
-    d[at_wall] = _to_ghosts(d[at_wall], height, n[at_wall], conditions)
+    d[at_wall] = _lead_to_ghosts(d[at_wall], height, n[at_wall], conditions)
     return DualGraph(
         V=V,
         x=x,
@@ -110,7 +110,7 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
         )
 
 
-def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
+def _measure_faces(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
     """The length A, the unit normal n out of the owner, and the centre of every face."""
     p, q = mesh.points[faces.start], mesh.points[faces.end]
     along = q - p
@@ -118,7 +118,7 @@ def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, Fa
     return A, np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None], 0.5 * (p + q)
 
 
-def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
+def _measure_offsets(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
     """From the owner's centroid to the neighbour's, or to the centre of a boundary face; d before ghosts are placed."""
     d = centre - x[faces.owner]
     inside = slice(faces.interior)
@@ -128,7 +128,7 @@ def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVe
     return d
 
 
-def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
+def _lead_to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
     """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
     mirrored = conditions.neumann[:, None]
     d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
@@ -137,7 +137,7 @@ def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: Fa
     return np.where(np.isfinite(conditions.transfer)[:, None], height[:, None] * n, d)
 
 
-def _slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
+def _fill_slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
     """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
     cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
     face = np.maximum(faces.of_cell, 0)

@@ -125,16 +125,12 @@ def _check_finite(values: np.ndarray, sites: Sites, what: str) -> np.ndarray:
 
 
 def _evaluate_at_time(setting: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
-    if parameter_depends_on_time(setting, sites.dimension):
-        if sites.time is None:
-            raise _time_error(what)
-        setting = _fix_time(setting, sites.dimension, sites.time)
-    return evaluate_at(setting, sites.points, what)
-
-
-def _fix_time(setting: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
-    function = _timed_field(setting, dimension) if isinstance(setting, str) else setting
-    return lambda *x: function(*x, time)
+    if not parameter_depends_on_time(setting, sites.dimension):
+        return evaluate_at(setting, sites.points, what)
+    if sites.time is None:
+        raise _time_error(what)
+    function = _timed_field(setting, sites.dimension) if isinstance(setting, str) else setting
+    return evaluate_at(lambda *x: function(*x, sites.time), sites.points, what)
 
 
 # Cached: a run evaluates the same formulas at every stage of every step, and parsing takes longer than evaluating.
@@ -167,7 +163,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
     if not isinstance(setting, str) or ":" not in setting:
         return None
     named: dict[str, str] = {}
-    for part in _outer_parts(setting):
+    for part in _split_outside_brackets(setting):
         name, colon, value = (word.strip() for word in part.partition(":"))
         if not (colon and name and value) or name in named:
             raise InputError(f"{what} should be REGION: VALUE, REGION: VALUE, …, each region once; got {setting!r:.60}")
@@ -175,7 +171,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
     return named
 
 
-def _outer_parts(text: str) -> Iterable[str]:
+def _split_outside_brackets(text: str) -> Iterable[str]:
     """The parts between commas that stand in no bracket."""
     parts, depth = [""], 0
     for character in text:

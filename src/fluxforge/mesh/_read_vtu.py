@@ -177,23 +177,23 @@ class Grid(NamedTuple):
 
 def read_vtu(data: bytes) -> Drawing:
     """The drawing in the bytes of a .vtu file. Lines and cells have the tags in the first of TAG_FIELDS."""
-    arrays, piece = _open(data)
-    grid = _grid(arrays, piece)
-    names = _kind_names(grid.kind)
-    tags = _tags(arrays, piece, len(grid.kind))
+    arrays, piece = _open_grid(data)
+    grid = _read_grid(arrays, piece)
+    names = _name_kinds(grid.kind)
+    tags = _read_tags(arrays, piece, len(grid.kind))
     blocks = []
     for number, name in names.items():
         cell = np.flatnonzero(grid.kind == number)
         physical = np.zeros(len(cell), np.int64) if tags is None else tags[cell]
-        blocks.append(Block(name, cell, _corners(grid, cell, name), physical))
+        blocks.append(Block(name, cell, _list_corners(grid, cell, name), physical))
     return Drawing(grid.points, np.arange(len(grid.points)), blocks, {})
 
 
 def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     """The scalar cell arrays of a .vtu file by name, for its triangles and quadrilaterals in the order of the file."""
-    arrays, piece = _open(data)
-    kind = _grid(arrays, piece).kind
-    used = np.isin(kind, [number for number, name in _kind_names(kind).items() if name in USED])
+    arrays, piece = _open_grid(data)
+    kind = _read_grid(arrays, piece).kind
+    used = np.isin(kind, [number for number, name in _name_kinds(kind).items() if name in USED])
     fields = {}
     for name, element in _arrays_by_name(piece, "CellData").items():
         values = arrays.read(element)
@@ -202,7 +202,7 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     return fields
 
 
-def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
+def _open_grid(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
     """The arrays and the only piece of a grid, once its arrays together are known to fit the budget."""
     raw, begin = appended_data(data)
     # Bytes of any value may follow <AppendedData encoding="raw">.
@@ -219,7 +219,7 @@ def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
     return arrays, pieces[0]
 
 
-def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
+def _read_grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     points, cells = _read_count(piece, "NumberOfPoints"), _read_count(piece, "NumberOfCells")
     places = piece.findall("./Points/DataArray")
     if len(places) != 1:
@@ -262,7 +262,7 @@ def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[
     return values.astype(np.int64)
 
 
-def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
+def _name_kinds(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
     """The VTK types that occur, by the names that meshio gives them."""
     known = importlib.import_module("meshio._vtk_common").vtk_to_meshio_type
     numbers = np.unique(kind).tolist()
@@ -272,7 +272,7 @@ def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
     return {number: known[number] for number in numbers}
 
 
-def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
+def _list_corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
     """The corners of cells of one kind; kinds that cannot be used keep their count and lose their corners."""
     wanted = KEPT_CORNERS.get(name)
     if wanted is None:
@@ -283,7 +283,7 @@ def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarr
     return grid.connectivity[grid.begin[cell][:, None] + np.arange(wanted)]
 
 
-def _tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
+def _read_tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
     listed = _arrays_by_name(piece, "CellData")
     for name in TAG_FIELDS:
         if name in listed:

@@ -69,7 +69,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
     if name in BUILT_IN:
         return BUILT_IN[name]
     if Path(name).suffix == ".toml" or Path(name).is_file():
-        return _load(Path(name))
+        return _load_file(Path(name))
     close = difflib.get_close_matches(name, BUILT_IN, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     known = ", ".join(BUILT_IN)
@@ -85,7 +85,7 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
     if not fields.name.isprintable() or not 1 <= len(fields.name) <= 100 or len(fields.parameters) > _MOST_PARAMETERS:
         raise EquationError(f"{where}: should have a name of one line and at most {_MOST_PARAMETERS} parameters")
     parameters = tuple(
-        Parameter(name, each.meaning, each.rank, each.where, _unit(each.units), each.default)
+        Parameter(name, each.meaning, each.rank, each.where, _to_unit(each.units), each.default)
         for name, each in fields.parameters.items()
     )
     try:
@@ -101,7 +101,7 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
             diffusion=formula("diffusion"),
             reaction=formula("reaction"),
             two_point=None if fields.two_point is None else formula("two_point"),
-            unknown_unit=_unit(fields.unknown_units) or OF_UNKNOWN,
+            unknown_unit=_to_unit(fields.unknown_units) or OF_UNKNOWN,
         )
     except (EquationError, ExpressionError) as error:
         raise EquationError(f"{where}: {error}") from error
@@ -120,9 +120,11 @@ def to_document(equation: Equation) -> JsonObject:
             diffusion=to_text(equation.diffusion),
             reaction=to_text(equation.reaction),
             two_point=None if equation.two_point is None else to_text(equation.two_point),
-            unknown_units=None if equation.unknown_unit == OF_UNKNOWN else _powers(equation.unknown_unit),
+            unknown_units=None if equation.unknown_unit == OF_UNKNOWN else _to_powers(equation.unknown_unit),
             parameters={
-                p.name: _Parameter(p.meaning, p.rank, p.where, None if p.unit is None else _powers(p.unit), p.default)
+                p.name: _Parameter(
+                    p.meaning, p.rank, p.where, None if p.unit is None else _to_powers(p.unit), p.default
+                )
                 for p in equation.parameters
             },
         )
@@ -147,15 +149,15 @@ def _read_formula(fields: _Document, parameters: tuple[Parameter, ...], field: s
         raise ExpressionError(f"field {field!r}: {error}") from error
 
 
-def _unit(powers: _Powers | None) -> Unit | None:
+def _to_unit(powers: _Powers | None) -> Unit | None:
     return None if powers is None else unit(powers.length, powers.time, powers.unknown)
 
 
-def _powers(powers: Unit) -> _Powers:
+def _to_powers(powers: Unit) -> _Powers:
     return _Powers(*(int(power) for power in powers))
 
 
-def _load(path: Path) -> Equation:
+def _load_file(path: Path) -> Equation:
     try:
         content = path.read_bytes()[: _LARGEST + 1]
         if len(content) > _LARGEST:

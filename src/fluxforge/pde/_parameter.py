@@ -71,7 +71,7 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
     if not expr.args:
         return NUMBER
     if expr.is_Pow:
-        return _power(dimensions(expr.base, units), expr.exp)
+        return _raise_unit(dimensions(expr.base, units), expr.exp)
     arguments = expr.args
     if isinstance(expr, Select):
         # Of a condition it is only asked whether it is 0: its unit need not be that of the branches.
@@ -88,7 +88,7 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
     return _common_unit(expr, known)
 
 
-def _power(base: Verdict, exponent: sp.Expr) -> Verdict:
+def _raise_unit(base: Verdict, exponent: sp.Expr) -> Verdict:
     if not isinstance(base, Unit):
         return base
     if not exponent.is_Rational:

@@ -111,7 +111,9 @@ def _polish_weights(network: AbstractNetwork, problems: Problem, spec: Loss, how
         return eqx.combine(unravel(v), static)
 
     if how.method == "lbfgs":
-        return with_weights(_lbfgs(lambda v: sum(data_loss(spec)(with_weights(v), problems).values()), flat, how.steps))
+        return with_weights(
+            _minimise_by_lbfgs(lambda v: sum(data_loss(spec)(with_weights(v), problems).values()), flat, how.steps)
+        )
     refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
 
     def residual(v: Vector) -> Float[Array, " rows"]:
@@ -129,7 +131,9 @@ def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:
         )
 
 
-def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:
+def _minimise_by_lbfgs(
+    loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int
+) -> Float[Array, " parameters"]:
     import optimistix as optx  # half a second of importing, which only this method needs
 
     solver: Any = optx.BestSoFarMinimiser(optx.LBFGS(rtol=1e-12, atol=1e-14))

@@ -55,7 +55,7 @@ def begin(spec: Recipe, transform: optax.GradientTransformation, source: Abstrac
 
     Without a source, inputs are not standardised.
     """
-    input_standards = _standards(spec, source) if spec.network.standardise and source is not None else None
+    input_standards = _measure_standards(spec, source) if spec.network.standardise and source is not None else None
     arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
     member_keys = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
     keys = jnp.stack(member_keys)
@@ -83,7 +83,7 @@ def _build_network(spec: Recipe, key: PRNGKeyArray, input_standards: tuple[Stand
     return standardise(network, input_standards)
 
 
-def _standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:
+def _measure_standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:
     """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
