@@ -11,20 +11,10 @@ import pytest
 
 from fluxforge.errors import InputError
 from fluxforge.mesh import Mesh, generate, gmsh_problem
-from fluxforge.mesh._cells import cell_areas, half_edges
 from fluxforge.mesh._generate_gmsh import DEBIAN_PACKAGES, OPTIONS, keep_sigpipe_ignored
 
 PROBLEM = gmsh_problem()
 needs_gmsh = pytest.mark.skipif(PROBLEM is not None, reason=str(PROBLEM))
-ENGINES = ["builtin", pytest.param("gmsh", marks=needs_gmsh)]
-KINDS = ["regular", "irregular"]
-
-
-def quality(mesh: Mesh) -> np.ndarray:
-    """4√3 V / Σ l²: 1 for equilateral triangles, 0 for flat ones."""
-    start, end = half_edges(mesh.cells)
-    squared = ((mesh.points[end] - mesh.points[start]) ** 2).sum(axis=(1, 2))
-    return 4.0 * np.sqrt(3.0) * cell_areas(mesh.points, mesh.cells) / squared
 
 
 def same(a: Mesh, b: Mesh) -> bool:

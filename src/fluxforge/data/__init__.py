@@ -27,7 +27,8 @@ from fluxforge.data._problem import (
     scale_step,
     with_noise,
 )
-from fluxforge.data._source import RefinedSource, source
+from fluxforge.data._refined import RefinedSource
+from fluxforge.data._source import source
 
 __all__ = [
     "CORNER_CASES",

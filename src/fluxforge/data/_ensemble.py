@@ -31,6 +31,7 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
+from fluxforge.pde._equation import HEAT
 from fluxforge.pde._parameter import Where
 from fluxforge.recipe._equation import exchange_law
 from fluxforge.recipe._recipe import FIELDS, Evaluation, Meshes
@@ -49,9 +50,20 @@ def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array,
     of_smooth, of_noise, of_share = jax.random.split(key, 3)
     smooth = smooth_field(of_smooth, x)
     noise = jax.random.uniform(of_noise, x.shape[:1], x.dtype, -1.0, 1.0)
-    share = jax.random.uniform(of_share, (), x.dtype)
+    return choose_field(smooth, noise, jax.random.uniform(of_share, (), x.dtype), kind)
+
+
+def choose_field(
+    smooth: Float[Array, " n"], noise: Float[Array, " n"], share: Float[Array, ""], kind: Int[Array, ""]
+) -> Float[Array, " n"]:
+    """A smooth field, noise, or a mixture with so large a share of the smooth one, by the number of the kind."""
     mixed = share * smooth + (1.0 - share) * noise
     return jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in FIELDS])[kind]
+
+
+def field_numbers(spec: Meshes) -> Int[Array, " kinds"]:
+    """The numbers of the kinds of fields in a recipe's data."""
+    return jnp.array([FIELDS.index(kind) for kind in spec.fields])
 
 
 def smooth_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"]) -> Float[Array, " nodes"]:
@@ -177,12 +189,12 @@ class EnsembleSource(AbstractSource):
 
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
         """`count` problems."""
-        return jax.vmap(self._one)(jax.random.split(key, count))
+        return jax.vmap(self._draw_problem)(jax.random.split(key, count))
 
-    def _one(self, key: PRNGKeyArray) -> Problem:
+    def _draw_problem(self, key: PRNGKeyArray) -> Problem:
         of_mesh, of_field, of_step, of_fields = jax.random.split(key, 4)
         mesh = self.ensemble.member(jax.random.randint(of_mesh, (), 0, self.ensemble.meshes))
-        kinds = jnp.array([FIELDS.index(kind) for kind in self.spec.fields])
+        kinds = field_numbers(self.spec)
         dtype = self.ensemble.x.dtype
         posed = pose(
             mesh,
@@ -203,8 +215,6 @@ class EnsembleSource(AbstractSource):
 
 # Added to the seed for evaluation; training draws from other seeds.
 _UNSEEN = 10**6
-
-
 _POWER_STEPS = 200
 
 
@@ -265,16 +275,16 @@ def _enlarge(one: Problem, size: Float[Array, ""]) -> Problem:
 
 
 @eqx.filter_jit
-def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Array, " meshes"]:
-    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of a linear diffusion, in reference steps.
+def stability_limits(ensemble: Ensemble) -> Float[Array, " meshes"]:
+    """2/λ_max over Δt_ref: the largest stable step of the first-order scheme of heat, in reference steps.
 
     Power iteration approaches λ_max from below, so that the limit is too large, by less than a per cent.
     """
 
     def one(mesh: Ensemble) -> Float[Array, ""]:
-        put, parameters = model.put_on(mesh.graph)
+        put, parameters = PLAIN_HEAT.put_on(mesh.graph)
         zero = jnp.zeros_like(put.V)
-        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=model.equation), zero)
+        L = linearise(lambda T: rate_on(put, T, zero, parameters=parameters, equation=HEAT), zero)
 
         def once(_: Any, v: Float[Array, " cells"]) -> Float[Array, " cells"]:
             w = jnp.where(mesh.graph.live, L(v), 0.0)
@@ -283,6 +293,6 @@ def stability_limits(ensemble: Ensemble, model: Model = PLAIN_HEAT) -> Float[Arr
         start = jnp.where(mesh.graph.live, jnp.sin(jnp.arange(len(mesh.graph.V), dtype=mesh.x.dtype)), 0.0)
         v = jax.lax.fori_loop(0, _POWER_STEPS, once, start)
         fastest = jnp.linalg.norm(jnp.where(mesh.graph.live, L(v), 0.0))
-        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=model.equation)
+        return 2.0 / fastest * fastest_rate(put, zero, parameters=parameters, equation=HEAT)
 
     return jax.vmap(one)(ensemble)

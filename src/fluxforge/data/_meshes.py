@@ -129,12 +129,12 @@ def divide_cells(mesh: Mesh) -> Mesh:
     parts = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
     divided = np.stack([np.stack(part, axis=1) for part in parts], axis=1).reshape(-1, 3)
     known = {tuple(pair): len(mesh.points) + k for k, pair in enumerate(pairs.tolist())}
-    boundary = {tag: _halve(np.asarray(edges), known) for tag, edges in mesh.boundary.items()}
+    boundary = {tag: _halve_edges(np.asarray(edges), known) for tag, edges in mesh.boundary.items()}
     points = np.concatenate([mesh.points, mesh.points[pairs].mean(axis=1)])
     return replace(mesh, points=points, cells=divided, boundary=boundary, regions={})
 
 
-def _halve(edges: np.ndarray, middle: dict[tuple[int, ...], int]) -> np.ndarray:
+def _halve_edges(edges: np.ndarray, middle: dict[tuple[int, ...], int]) -> np.ndarray:
     centre = np.array([middle[tuple(sorted(edge))] for edge in edges.tolist()], edges.dtype)
     return np.concatenate([np.stack([edges[:, 0], centre], axis=1), np.stack([centre, edges[:, 1]], axis=1)])
 
@@ -162,10 +162,10 @@ def divide(mesh: Mesh, levels: int) -> Divided:
     graph = dual(replace(fine, points=fine.points / length))
     low, high = coarse.centre.min(axis=0), coarse.centre.max(axis=0)
     x = (graph.x * length - low) / (high - low).max()
-    return Divided(graph, x, _walls(coarse, graph, length, 4**levels))
+    return Divided(graph, x, _find_walls(coarse, graph, length, 4**levels))
 
 
-def _walls(coarse: DualGraph, fine: DualGraph, length: float, parts: int) -> np.ndarray:
+def _find_walls(coarse: DualGraph, fine: DualGraph, length: float, parts: int) -> np.ndarray:
     """Of the coarse boundary faces of the cell it came from, the one whose line a fine face lies on."""
     parent = fine.owner[fine.interior :] // parts
     centre = fine.centre[fine.interior :] * length

@@ -168,7 +168,7 @@ def _add_noise(spec: TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
     return jax.vmap(lambda p, each: with_noise(p, each, spec.noise))(problems, keys)
 
 
-def corner_problem(spec: TwoCells, values: Float[Array, " 4"], *, model: Model = PLAIN_HEAT) -> Problem:
+def corner_problem(spec: TwoCells, values: Float[Array, " 4"], *, model: Model) -> Problem:
     """The paper's graph G(T_1, T_2, S_1, S_2): a pair without Dirichlet faces."""
     nothing = jnp.zeros((2, 2), values.dtype)
     return _pose_pair(spec, values, present=nothing.astype(bool), value=nothing, model=model)

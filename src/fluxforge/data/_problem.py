@@ -39,7 +39,7 @@ def rate_on(
     S: State,
     *,
     parameters: Quantities,
-    equation: Equation = HEAT,
+    equation: Equation,
     law: sp.Expr | None = None,
 ) -> State:
     """∂u/∂t of every cell, (1/V Σ message + S + r(u))/c: `parameters` are the equation's, and Δt if a law has it."""
@@ -55,9 +55,7 @@ def linearise(rate: Callable[[State], State], T: State) -> Callable[[State], Sta
     return lambda v: jax.jvp(rate, (T,), (v,))[1]
 
 
-def fastest_rate(
-    graph: PaddedGraph, T: State, *, parameters: Parameters, equation: Equation = HEAT
-) -> Float[Array, ""]:
+def fastest_rate(graph: PaddedGraph, T: State, *, parameters: Parameters, equation: Equation) -> Float[Array, ""]:
     """1/Δt_ref, the largest (Σ A |∂F/∂u_P| + V max(0, −r′))/(c V) over the live cells.
 
     The same as `fluxforge.mesh.reference_step` of a graph, for graphs that are on the device.

@@ -47,6 +47,11 @@ SUM: Mapping[str, str] = MappingProxyType({"simplified": "dt/V*{z}", "primitive"
 FORM: Mapping[str, str] = MappingProxyType({"direct": "f", "residual": "T + dt/V*f"})
 
 
+def hops_of(spec: NetworkSpec) -> tuple[Hop, ...]:
+    """The hops over which a network's messages are summed."""
+    return (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
+
+
 def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
     """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
 
@@ -62,19 +67,19 @@ def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, di
     outputs: tuple[str, ...] = ()
     for number, layer_key in enumerate(jax.random.split(key, spec.layers)):
         last = number == spec.layers - 1
-        names = (NEXT,) if last else tuple(f"h{number + 1}{_letter(k, spec.hidden)}" for k in range(spec.hidden))
+        names = (NEXT,) if last else tuple(f"h{number + 1}{_suffix(k, spec.hidden)}" for k in range(spec.hidden))
         layers.append(
-            _layer(spec, layer_key, equation, before, number=number, states=states, earlier=outputs, names=names)
+            _build_layer(spec, layer_key, equation, before, number=number, states=states, earlier=outputs, names=names)
         )
         states, outputs = names, (*outputs, *names)
     return Network(tuple(layers), before)
 
 
-def _letter(k: int, of: int) -> str:
+def _suffix(k: int, of: int) -> str:
     return "" if of == 1 else f"c{k + 1}"
 
 
-def _layer(
+def _build_layer(
     spec: NetworkSpec,
     key: PRNGKeyArray,
     equation: Equation,
@@ -86,9 +91,8 @@ def _layer(
     names: tuple[str, ...],
 ) -> Layer:
     keys = jax.random.split(key, 3)
-    hops = (Hop.EDGE, Hop(spec.two_hop)) if spec.hops == 2 else (Hop.EDGE,)
     messages = []
-    for hop, message_key in zip(hops, keys, strict=False):
+    for hop, message_key in zip(hops_of(spec), keys, strict=False):
         texts = _expand_states(EDGE[spec.features], states) if hop is Hop.EDGE else PATH
         texts = (*texts, *(step_numbers(equation) if spec.features == "dimensionless" else ()))
         plain = [name for name in spec.invariants if name != CORRECTION]
@@ -98,14 +102,16 @@ def _layer(
             texts = (*texts, correction_text(before.dimension))
             known = message_symbols(hop, (*gradient_names(before.dimension), *earlier), equation)
         features = _parse_all(texts, known)
-        sums = tuple(_sum_name(number, hop, k, spec.message_width) for k in range(spec.message_width))
-        f = _mlp(spec, len(features), spec.message_width, message_key)
+        sums = tuple(_name_sum(number, hop, k, spec.message_width) for k in range(spec.message_width))
+        f = _build_mlp(spec, len(features), spec.message_width, message_key)
         messages.append(Messages(f, sums, features, hop, spec.aggregate))
-    update = _update(spec, keys[2], equation, states=states, earlier=earlier, names=names, messages=tuple(messages))
+    update = _build_update(
+        spec, keys[2], equation, states=states, earlier=earlier, names=names, messages=tuple(messages)
+    )
     return Layer(tuple(messages), update)
 
 
-def _update(
+def _build_update(
     spec: NetworkSpec,
     key: PRNGKeyArray,
     equation: Equation,
@@ -118,7 +124,7 @@ def _update(
     sums = tuple(name for each in messages for name in each.names)
     # With primitive features, a later layer has the original ones and the outputs of the layer before.
     extra = () if spec.features != "primitive" or not earlier else states
-    supply = (_supply(equation),) if spec.features == "dimensionless" else ()
+    supply = (_write_supply(equation),) if spec.features == "dimensionless" else ()
     texts = (
         *_expand_states(NODE[spec.features], states),
         *supply,
@@ -128,7 +134,7 @@ def _update(
     features = _parse_all(texts, output_symbols(sums, earlier, equation))
     form = "T + f" if spec.features == "dimensionless" and spec.update == "residual" else FORM[spec.update]
     forms = _parse_all((form,) * len(names), {**output_symbols((), ()), "f": symbol("f")})
-    f = _mlp(spec, len(features), len(names), key)
+    f = _build_mlp(spec, len(features), len(names), key)
     return Update(f, names, features, forms, (Ghost.DIRICHLET,) * len(names))
 
 
@@ -141,13 +147,13 @@ def step_numbers(equation: Equation) -> tuple[str, ...]:
     return tuple(to_text(each) for each in numbers)
 
 
-def _supply(equation: Equation) -> str:
+def _write_supply(equation: Equation) -> str:
     """Δt S/c as text: what the source adds in a step."""
     return to_text(symbol("dt") * symbol("S") / equation.at_cell(equation.capacity, symbol("T")))
 
 
-def _sum_name(number: int, hop: Hop, k: int, width: int) -> str:
-    return f"z{number + 1}" + ("" if hop is Hop.EDGE else "far") + _letter(k, width)
+def _name_sum(number: int, hop: Hop, k: int, width: int) -> str:
+    return f"z{number + 1}" + ("" if hop is Hop.EDGE else "far") + _suffix(k, width)
 
 
 def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
@@ -159,7 +165,7 @@ def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[
     return tuple(parse(text, symbols) for text in texts)
 
 
-def _mlp(spec: NetworkSpec, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
+def _build_mlp(spec: NetworkSpec, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
     kind = GatedMLP if spec.mlp == "gated" else MLP
     # Left out, each kind starts from its own gain.
     gain = {} if spec.gain is None else {"gain": spec.gain}

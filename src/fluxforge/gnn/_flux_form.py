@@ -20,10 +20,10 @@ from fluxforge.errors import InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._build import build
-from fluxforge.gnn._network import MLP, AbstractNetwork
+from fluxforge.gnn._network import MLP, AbstractNetwork, slot_values
 from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
 from fluxforge.graph._stages import AbstractRound, Formulas
-from fluxforge.pde._equation import HEAT, Equation
+from fluxforge.pde._equation import Equation
 from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._scheme import Ghost, Hop, Stage
 from fluxforge.scheme._tableau import Tableau, rkl2_tableau
@@ -33,7 +33,7 @@ from fluxforge.scheme._weighted import face_invariants, nested_rkl2, nested_tabl
 _LEAST_TOTAL = sp.Rational(1, 100)
 
 
-def coefficient_inputs(equation: Equation, order: int = 1) -> tuple[sp.Expr, ...]:
+def coefficient_inputs(equation: Equation, order: int) -> tuple[sp.Expr, ...]:
     """The inputs of the coefficients, as formulas of a message: log(Fo_P + Fo_N), and the other numbers of the face."""
     numbers = face_invariants(equation)
     return (log_of_total(numbers.pop("total"), order), *numbers.values())
@@ -71,8 +71,7 @@ class WeightedRound(eqx.Module):
     def coefficients(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> Float[Array, "cells slots"]:
         """1 + scale · f in every slot, 1 in those that are not used."""
         hop = graph.hops[Hop.EDGE]
-        wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in (*self.inputs, self.scale)))
-        values = hop.values(wanted, nodes, parameters)
+        values = slot_values((*self.inputs, self.scale), hop, nodes, parameters)
         # Formulas may be infinite or NaN in unused slots, which `where` keeps out of values but not out of gradients.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
@@ -139,29 +138,28 @@ def build_flux_network(
     inputs = coefficient_inputs(equation, order)
     scale = learned_part(face_invariants(equation)["total"], order)
     keys = jax.random.split(key, max(len(later), 1))
+    coefficients = [coefficient_symbol(str(number)) for number in range(1, len(tableau.rows) + 1)]
     rounds = []
     for stage, stage_key in zip(later, keys, strict=False):
         (message,) = stage.messages.values()
-        names = {each.name: each for each in message.expression.free_symbols}
-        tags = (str(number) for number in range(1, len(tableau.rows) + 1))
-        coefficient = next(names[f"c{tag}"] for tag in tags if f"c{tag}" in names)
-        rounds.append(WeightedRound(_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale))
+        coefficient = next(each for each in coefficients if each in message.expression.free_symbols)
+        rounds.append(
+            WeightedRound(_start_mlp(len(inputs), depth, width, stage_key), stage, coefficient, inputs, scale)
+        )
     return FluxNetwork(tuple(rounds), first, tableau, equation, order, free)
 
 
-def _mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
+def _start_mlp(inputs: int, depth: int, width: int, key: PRNGKeyArray) -> MLP:
     start = MLP(MLP.create(inputs, 1, depth=depth, width=width, key=key, gain=3.0**0.5).layers, "gelu")
     last = start.layers[-1]
     silent = (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias))
     return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), start, silent)
 
 
-def build_network(
-    spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2
-) -> AbstractNetwork:
+def build_network(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation) -> AbstractNetwork:
     """The network of a recipe with random weights, of layers (`free`) or in the form of a flux."""
     if spec.form == "free":
-        return build(spec, key, equation, dimension=dimension)
+        return build(spec, key, equation)
     tableaux = {"nested": nested_tableau, "rkl2": rkl2_tableau, "rkl2-nested": nested_rkl2}
     tableau = tableaux[spec.integrator](spec.layers)
     sizes = {"depth": spec.depth, "width": spec.width}

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from fluxforge._types import State
 from fluxforge.errors import SchemeError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import COORDINATES, symbol
-from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities
+from fluxforge.graph._padded_graph import Nodes, PaddedGraph, Quantities, Slots
 from fluxforge.graph._stages import AbstractRound, Formulas, evaluate_stages
 from fluxforge.recipe._recipe import Aggregate
 from fluxforge.scheme._scheme import Ghost, Hop, Stage
@@ -153,11 +153,15 @@ class Messages(eqx.Module):
 
     def __call__(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
         """The components of z in every cell."""
+        mask = graph.hops[self.hop].mask
+        sent = self.f(self.tabulate(graph, nodes, parameters)).reshape(*mask.shape, -1)
+        return {name: _aggregate(sent[..., k], mask, self.aggregate) for k, name in enumerate(self.names)}
+
+    def tabulate(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> Float[Array, "rows inputs"]:
+        """The features, one row per slot."""
         hop = graph.hops[self.hop]
-        wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in self.features))
-        values = hop.values(wanted, nodes, parameters)
-        sent = self.f(rows(self.features, values, hop.mask.shape, graph.V.dtype)).reshape(*hop.mask.shape, -1)
-        return {name: _aggregate(sent[..., k], hop.mask, self.aggregate) for k, name in enumerate(self.names)}
+        values = slot_values(self.features, hop, nodes, parameters)
+        return _stack_features(self.features, values, hop.mask.shape, graph.V.dtype)
 
 
 class Update(eqx.Module):
@@ -175,11 +179,16 @@ class Update(eqx.Module):
     def __call__(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
         """The outputs in every cell."""
         values = {symbol(name): value for name, value in cell.items()}
-        values_of_f = self.f(rows(self.features, values, graph.V.shape, graph.V.dtype))
+        values_of_f = self.f(self.tabulate(graph, cell))
         return {
             name: jnp.broadcast_to(evaluate(form, values | {F: values_of_f[:, k]}, jnp), graph.V.shape)
             for k, (name, form) in enumerate(zip(self.names, self.forms, strict=True))
         }
+
+    def tabulate(self, graph: PaddedGraph, cell: Quantities) -> Float[Array, "rows inputs"]:
+        """The features, one row per cell."""
+        values = {symbol(name): value for name, value in cell.items()}
+        return _stack_features(self.features, values, graph.V.shape, graph.V.dtype)
 
 
 class Layer(eqx.Module):
@@ -206,7 +215,15 @@ class Layer(eqx.Module):
 F = symbol("f")
 
 
-def rows(
+def slot_values(
+    formulas: Iterable[sp.Expr], hop: Slots, nodes: Nodes, parameters: Quantities
+) -> Mapping[sp.Symbol, Any]:
+    """The values that formulas of a hop need, in its slots."""
+    wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in formulas))
+    return hop.values(wanted, nodes, parameters)
+
+
+def _stack_features(
     features: tuple[sp.Expr, ...], values: Mapping[sp.Symbol, Any], shape: tuple[int, ...], dtype: Any
 ) -> Float[Array, "rows inputs"]:
     """One row per place, one column per feature."""
@@ -305,6 +322,23 @@ class Network(AbstractNetwork):
     def hops(self) -> frozenset[Hop]:
         """The kinds of neighbourhood its messages are summed over."""
         return frozenset(messages.hop for layer in self.layers for messages in layer.messages)
+
+    @property
+    def parts(self) -> list[Messages | Update]:
+        """What has an MLP, layer by layer, messages before update."""
+        parts: list[Messages | Update] = []
+        for layer in self.layers:
+            parts += [*layer.messages, layer.update]
+        return parts
+
+    @property
+    def mlps(self) -> list[Any]:
+        """The MLPs in the order of `parts`, of any kind."""
+        return [part.f for part in self.parts]
+
+    def with_mlps(self, new: Sequence[AbstractMLP]) -> "Network":
+        """The network with other MLPs in the same places."""
+        return eqx.tree_at(lambda network: network.mlps, self, list(new))
 
 
 Some = TypeVar("Some", bound=AbstractNetwork)

@@ -1,8 +1,8 @@
 """Inputs of every MLP of a network on a set of problems, and MLPs of standardised inputs x ↦ f((x − μ)/σ)."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -12,8 +12,7 @@ import sympy as sp
 from jaxtyping import Array, Float
 
 from fluxforge._types import State
-from fluxforge.expression._symbols import symbol
-from fluxforge.gnn._network import AbstractMLP, Layer, Messages, Network, Update, rows
+from fluxforge.gnn._network import AbstractMLP, Network
 from fluxforge.graph._padded_graph import PaddedGraph, Quantities, put
 from fluxforge.graph._stages import visit_stages
 from fluxforge.scheme._scheme import ENDS, Hop
@@ -57,18 +56,11 @@ def _tables_of_problem(
     visits = visit_stages(network.rounds, graph, T, S, parameters=parameters)
     for layer, visit in zip(network.layers, itertools.islice(visits, len(network.before), None), strict=True):
         for messages in layer.messages:
-            hop = graph.hops[messages.hop]
-            wanted = frozenset[sp.Symbol]().union(*(feature.free_symbols for feature in messages.features))
-            values = hop.values(wanted, visit.nodes, parameters)
-            tables.append(rows(messages.features, values, hop.mask.shape, graph.V.dtype))
-            used.append(hop.mask.ravel())
-        in_cell = {symbol(name): value for name, value in visit.cell.items()}
-        tables.append(rows(layer.update.features, in_cell, graph.V.shape, graph.V.dtype))
+            tables.append(messages.tabulate(graph, visit.nodes, parameters))
+            used.append(graph.hops[messages.hop].mask.ravel())
+        tables.append(layer.update.tabulate(graph, visit.cell))
         used.append(graph.live)
     return tables, used
-
-
-Part = TypeVar("Part", Messages, Update)
 
 
 class Standard(NamedTuple):
@@ -95,7 +87,7 @@ def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]])
     learned = _learned_names(network)
     return tuple(
         _standard(part.features, learned, np.asarray(table, float))
-        for part, table in zip(_parts(network), tables, strict=True)
+        for part, table in zip(network.parts, tables, strict=True)
     )
 
 
@@ -118,31 +110,10 @@ def _learned_names(network: Network) -> frozenset[str]:
 
     Everything else has the size of the data, whatever the weights are.
     """
-    names = [name for part in _parts(network) for name in part.names]
+    names = [name for part in network.parts for name in part.names]
     return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
 
 
 def standardise(network: Network, input_standards: Sequence[Standard]) -> Network:
     """The network with the inputs of each MLP standardised."""
-    remaining = iter(input_standards)
-    return Network(
-        tuple(
-            Layer(
-                tuple(_standardise_part(part, remaining) for part in layer.messages),
-                _standardise_part(layer.update, remaining),
-            )
-            for layer in network.layers
-        ),
-        network.gradient,
-    )
-
-
-def _standardise_part(part: Part, remaining: Iterator[Standard]) -> Part:
-    f = Standardised(part.f, next(remaining))
-    return eqx.tree_at(lambda each: each.f, part, f, is_leaf=lambda each: isinstance(each, AbstractMLP))
-
-
-def _parts(network: Network) -> Iterator[Messages | Update]:
-    for layer in network.layers:
-        yield from layer.messages
-        yield layer.update
+    return network.with_mlps([Standardised(*each) for each in zip(network.mlps, input_standards, strict=True)])

@@ -40,7 +40,7 @@ Blank = list[tuple[np.ndarray, np.ndarray]]
 
 def silent_mlp(inputs: int, *, depth: int, width: int) -> MLP:
     """The MLP that is 0 for all inputs: every parameter is zero."""
-    return _mlp(_blank(inputs, depth, width))
+    return _to_mlp(_blank_layers(inputs, depth, width))
 
 
 def signed_mlp(
@@ -55,32 +55,32 @@ def signed_mlp(
 
     `below` is s (r unless given) and `slope` is k.
     """
-    layers = _blank(len(row), depth, width)
+    layers = _blank_layers(len(row), depth, width)
     layers[0][0][0] = row
     layers[0][0][1] = -np.array(row if below is None else below)
     for weight, _ in layers[1:-1]:
         weight[0, 0] = weight[1, 1] = 1.0
     layers[-1][0][0, :2] = 1.0, -slope
-    return _mlp(layers)
+    return _to_mlp(layers)
 
 
 def shifted_mlp(row: Sequence[float], *, depth: int, width: int, up: float, down: float) -> MLP:
     """relu(r·x + up) + down, one unit a layer: r·x + up + down where r·x ≥ −up."""
-    layers = _blank(len(row), depth, width)
+    layers = _blank_layers(len(row), depth, width)
     layers[0][0][0] = row
     layers[0][1][0] = up
     for weight, _ in layers[1:]:
         weight[0, 0] = 1.0
     layers[-1][1][0] = down
-    return _mlp(layers)
+    return _to_mlp(layers)
 
 
-def _blank(inputs: int, depth: int, width: int) -> Blank:
+def _blank_layers(inputs: int, depth: int, width: int) -> Blank:
     sizes = (inputs, *(width,) * (depth - 1), 1)
     return [(np.zeros((b, a)), np.zeros(b)) for a, b in pairwise(sizes)]
 
 
-def _mlp(layers: Blank) -> MLP:
+def _to_mlp(layers: Blank) -> MLP:
     return MLP(tuple(Linear(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in layers))
 
 
@@ -93,10 +93,8 @@ FLUX = (1.0,)
 def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Network:
     """The network whose layer l has the l-th f_agg and the l-th f_up."""
     depth, width = len(updates[0].layers), updates[0].layers[0].weight.shape[0]
-    return eqx.tree_at(
-        lambda network: [f for layer in network.layers for f in (layer.messages[0].f, layer.update.f)],
-        _shape_network(len(updates), depth, width),
-        [f for pair in zip(aggregates, updates, strict=True) for f in pair],
+    return _shape_network(len(updates), depth, width).with_mlps(
+        [f for pair in zip(aggregates, updates, strict=True) for f in pair]
     )
 
 
@@ -214,7 +212,7 @@ def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzero
     check_shape(layers, depth, width, least=(1, 2, 1))
     _check_positive("bound", bound)
     aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=bound, down=-bound)
-    return _one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
+    return _build_one_unit(aggregate, layers=layers, up=bound, down=-bound, nonzeros=nonzeros)
 
 
 def memorising_network(
@@ -231,10 +229,10 @@ def memorising_network(
     _check_positive("ratio", ratio)
     lift = max(bound, bound / ratio)
     aggregate = shifted_mlp(FLUX, depth=depth, width=width, up=lift, down=0.0)
-    return _one_unit(aggregate, layers=layers, up=0.0, down=-lift * ratio, nonzeros=nonzeros)
+    return _build_one_unit(aggregate, layers=layers, up=0.0, down=-lift * ratio, nonzeros=nonzeros)
 
 
-def _one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
+def _build_one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
     """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
     depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
     aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]

@@ -201,7 +201,11 @@ def depends_on_time(value: object, dimension: int) -> bool:
     if isinstance(value, str):
         # A text that is not a formula either way is refused where it is evaluated.
         return not _is_formula(value, COORDINATES[:dimension]) and _is_formula(value, (*COORDINATES[:dimension], TIME))
-    return callable(value) and not _accepts(value, dimension) and _accepts(value, dimension + 1)
+    return (
+        callable(value)
+        and _find_mismatch(value, dimension) is not None
+        and _find_mismatch(value, dimension + 1) is None
+    )
 
 
 def _accepts_time(value: Value, dimension: int) -> bool:
@@ -257,24 +261,20 @@ def evaluate_at(
     return result.copy()
 
 
-def _accepts(function: Callable[..., object], arguments: int) -> bool:
-    """Whether a function can be called with this number of arguments; true where its signature is not known."""
-    try:
-        inspect.signature(function).bind(*[None] * arguments)
-    except TypeError:
-        return False
-    except ValueError:
-        return True
-    return True
-
-
-def _check_signature(function: Callable[..., object], arguments: int, what: str) -> None:
+def _find_mismatch(function: Callable[..., object], arguments: int) -> TypeError | None:
+    """Why a function cannot be called with this number of arguments; None if it can, or its signature is unknown."""
     try:
         inspect.signature(function).bind(*[None] * arguments)
     except TypeError as error:
+        return error
+    except ValueError:
+        # Functions without a signature, such as NumPy's ufuncs, fail when they are called.
+        return None
+    return None
+
+
+def _check_signature(function: Callable[..., object], arguments: int, what: str) -> None:
+    if (error := _find_mismatch(function, arguments)) is not None:
         names = " and ".join([", ".join(COORDINATES[: arguments - 1]), COORDINATES[arguments - 1]])
         count = ("one", "two", "three")[arguments - 1]
         raise InputError(f"{what} should be a function of {names}, that is of {count} arguments ({error})") from error
-    except ValueError:
-        # Functions without a signature, such as NumPy's ufuncs, fail when they are called.
-        return

@@ -4,8 +4,6 @@ import os
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from fluxforge._types import CellField, CellVectors, FaceField, FaceVectors, SlotField, SlotIndex
 from fluxforge.errors import MeshError
@@ -16,7 +14,10 @@ from fluxforge.mesh._cells import (
     check_coordinates,
     check_extent,
     corner_positions,
+    cross,
     half_edges,
+    join_parts,
+    mark_triangles,
     name_corners,
 )
 from fluxforge.mesh._dual import DualGraph, check_graph
@@ -58,20 +59,20 @@ def dual(
     V = cell_areas(mesh.points, mesh.cells)
     _check_areas(mesh, V)
     x = cell_centroids(mesh.points, mesh.cells)
-    A, n, centre = _face_geometry(mesh, faces)
+    A, n, centre = _measure_faces(mesh, faces)
     tags, tag = boundary_tags(mesh, faces)
     walls = fit_conditions(boundary, tags, equation)
     joints = match_faces(walls, tags=tags, tag=tag, interior=faces.interior, centre=centre, n=n, A=A)
     layout = join_faces(faces, joints)
-    slot_node, slot_sign = _slots(faces, layout)
+    slot_node, slot_sign = _fill_slots(faces, layout)
     kept, at_wall = layout.kept, layout.kept[layout.interior :]
     tag = tag[at_wall - faces.interior]
-    d = _offsets_across(faces, joints, x, centre)
+    d = _measure_offsets(faces, joints, x, centre)
     # The normal from the owner's centroid meets the line of the face here.
     height = np.einsum("fe,fe->f", d[at_wall], n[at_wall])
     foot = x[faces.owner[at_wall]] + height[:, None] * n[at_wall]
     conditions = conditions_on_faces(walls, tags=tags, tag=tag, centre=centre[at_wall], foot=foot, time=time)
-    d[at_wall] = _to_ghosts(d[at_wall], height, n[at_wall], conditions)
+    d[at_wall] = _lead_to_ghosts(d[at_wall], height, n[at_wall], conditions)
     return DualGraph(
         V=V,
         x=x,
@@ -109,7 +110,7 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
         )
 
 
-def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
+def _measure_faces(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
     """The length A, the unit normal n out of the owner, and the centre of every face."""
     p, q = mesh.points[faces.start], mesh.points[faces.end]
     along = q - p
@@ -117,7 +118,7 @@ def _face_geometry(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, Fa
     return A, np.stack([along[:, 1], -along[:, 0]], axis=1) / A[:, None], 0.5 * (p + q)
 
 
-def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
+def _measure_offsets(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
     """From the owner's centroid to the neighbour's, or to the centre of a boundary face; d before ghosts are placed."""
     d = centre - x[faces.owner]
     inside = slice(faces.interior)
@@ -127,7 +128,7 @@ def _offsets_across(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVe
     return d
 
 
-def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
+def _lead_to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
     """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
     mirrored = conditions.neumann[:, None]
     d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
@@ -136,7 +137,7 @@ def _to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: Fa
     return np.where(np.isfinite(conditions.transfer)[:, None], height[:, None] * n, d)
 
 
-def _slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
+def _fill_slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
     """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
     cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
     face = np.maximum(faces.of_cell, 0)
@@ -178,7 +179,7 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
     quality = cell_quality(mesh)
     angle = nonorthogonality(graph)
     tagged = np.bincount(graph.tag, minlength=len(graph.tags)).tolist()
-    triangles = int(((mesh.cells >= 0).sum(axis=1) == 3).sum())
+    triangles = int(mark_triangles(mesh.cells).sum())
     return MeshInfo(
         cells=graph.cells,
         triangles=triangles,
@@ -213,7 +214,7 @@ def cell_quality(mesh: Mesh) -> CellField:
     """The quality c V/Σ l²: 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
     start, end = half_edges(check_mesh(mesh).cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
-    scale = np.where((mesh.cells >= 0).sum(axis=1) == 3, 4 * np.sqrt(3.0), 4.0)
+    scale = np.where(mark_triangles(mesh.cells), 4 * np.sqrt(3.0), 4.0)
     return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))
 
 
@@ -222,14 +223,11 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
     inside = slice(check_graph(graph).interior)
     n, d = graph.n[inside], graph.d[inside]
     # arctan2, since arccos loses digits near zero.
-    across = np.abs(n[:, 0] * d[:, 1] - n[:, 1] * d[:, 0])
-    return np.degrees(np.arctan2(across, (n * d).sum(axis=1)))
+    return np.degrees(np.arctan2(np.abs(cross(n, d)), (n * d).sum(axis=1)))
 
 
 def count_components(graph: DualGraph) -> int:
     """Number of connected parts."""
     inside = slice(check_graph(graph).interior)
-    links = coo_array(
-        (np.ones(graph.interior), (graph.owner[inside], graph.neighbour[inside])), shape=(graph.cells, graph.cells)
-    )
-    return int(connected_components(links, directed=False)[0])
+    part = join_parts(np.arange(graph.cells), graph.owner[inside], graph.neighbour[inside])
+    return int(part.max()) + 1

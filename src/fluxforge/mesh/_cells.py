@@ -14,7 +14,8 @@ from fluxforge.errors import MeshError
 
 def cell_areas(points: Points, cells: Corners) -> CellField:
     """V = ½ Σ (x_k y_{k+1} − x_{k+1} y_k), positive for counter-clockwise cells."""
-    return 0.5 * _cross_terms(_around_first_corner(points, cells)).sum(axis=1)
+    r = _around_first_corner(points, cells)
+    return 0.5 * cross(r, np.roll(r, -1, axis=1)).sum(axis=1)
 
 
 def cell_centroids(points: Points, cells: Corners) -> CellVectors:
@@ -23,10 +24,10 @@ def cell_centroids(points: Points, cells: Corners) -> CellVectors:
     # The moment is a length cubed, which may overflow. Scaling by a power of two is exact.
     unit = np.ldexp(1.0, np.frexp(np.abs(r).max(initial=0.0))[1])
     r = r / unit
-    cross = _cross_terms(r)
-    pairs = r + np.roll(r, -1, axis=1)
-    moment = np.einsum("cke,ck->ce", pairs, cross)
-    return points[cells[:, 0]] + unit * (moment / (3.0 * cross.sum(axis=1, keepdims=True)))
+    following = np.roll(r, -1, axis=1)
+    twice_area = cross(r, following)
+    moment = np.einsum("cke,ck->ce", r + following, twice_area)
+    return points[cells[:, 0]] + unit * (moment / (3.0 * twice_area.sum(axis=1, keepdims=True)))
 
 
 def _around_first_corner(points: Points, cells: Corners) -> Float[np.ndarray, "cells corners 2"]:
@@ -43,9 +44,14 @@ def corner_positions(points: Points, cells: Corners) -> Float[np.ndarray, "cells
     return points[np.where(cells < 0, cells[:, :1], cells)]
 
 
-def _cross_terms(r: Float[np.ndarray, "cells corners 2"]) -> Float[np.ndarray, "cells corners"]:
-    following = np.roll(r, -1, axis=1)
-    return r[..., 0] * following[..., 1] - following[..., 0] * r[..., 1]
+def cross(a: Float[np.ndarray, "*n 2"], b: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n"]:
+    """The cross product a_x b_y − a_y b_x: twice the signed area of the triangle that the two vectors span."""
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+
+
+def mark_triangles(cells: Corners) -> Bool[np.ndarray, " cells"]:
+    """Which cells are triangles; the others are quadrilaterals."""
+    return np.full(len(cells), True) if cells.shape[1] == 3 else cells[:, -1] < 0
 
 
 class HalfEdges(NamedTuple):
@@ -158,23 +164,20 @@ def _negligible_area(points: Points, cells: Corners) -> CellField:
 def _reverse_cells(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
     """Reverse the marked cells, keeping the first corner first and a triangle's −1 last."""
     cells = cells.copy()
-    triangle = clockwise if cells.shape[1] == 3 else clockwise & (cells[:, 3] < 0)
-    cells[triangle, 1:3] = cells[triangle, 2:0:-1]
-    if cells.shape[1] == 4:
-        quadrilateral = clockwise & (cells[:, 3] >= 0)
-        cells[quadrilateral, 1:] = cells[quadrilateral, :0:-1]
+    triangle = mark_triangles(cells)
+    turned, turned_quadrilateral = clockwise & triangle, clockwise & ~triangle
+    cells[turned, 1:3] = cells[turned, 2:0:-1]
+    cells[turned_quadrilateral, 1:] = cells[turned_quadrilateral, :0:-1]
     return cells
 
 
 def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[str, ...]:
     """Raise MeshError for quadrilaterals that cross or fold onto themselves; note those that are not convex."""
-    if cells.shape[1] == 3:
-        return ()
-    index = np.flatnonzero(cells[:, 3] >= 0)
+    index = np.flatnonzero(~mark_triangles(cells))
     corner = points[cells[index]]
     leaving = np.roll(corner, -1, axis=1) - corner
     arriving = np.roll(leaving, 1, axis=1)
-    turn = _cross(arriving, leaving)
+    turn = cross(arriving, leaving)
     size = FLAT * np.einsum("cke,cke->c", leaving, leaving)[:, None]
     left, right = (turn > size).sum(axis=1), (turn < -size).sum(axis=1)
     if (bad := np.flatnonzero((left > 1) & (right > 1))).size:
@@ -188,13 +191,36 @@ def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[
     return (f"{bent} quadrilateral{'s are' if bent > 1 else ' is'} not convex",) if bent else ()
 
 
-def _cross(a: Float[np.ndarray, "*n 2"], b: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n"]:
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-
-
 # Cells that a message lists at most.
 MOST_NAMED = 8
 Tags: TypeAlias = dict[str, Int[np.ndarray, "edges 2"]]
+
+
+class GroupedEdges(NamedTuple):
+    """The half-edges of all cells in one row, sorted into groups of those that join the same two points.
+
+    `start` → `end` is an edge of `cell`, in the given `slot` of the table of all cells. Group k is
+    `order[first[k] : first[k] + size[k]]`: one half-edge on the boundary, two between cells.
+    """
+
+    start: Int[np.ndarray, " halves"]
+    end: Int[np.ndarray, " halves"]
+    cell: Int[np.ndarray, " halves"]
+    slot: Int[np.ndarray, " halves"]
+    order: Int[np.ndarray, " halves"]
+    first: Int[np.ndarray, " groups"]
+    size: Int[np.ndarray, " groups"]
+
+
+def group_half_edges(cells: Corners, points: int) -> GroupedEdges:
+    """Match the half-edges of all cells by one sort; within a group they stay in the order of the cells."""
+    start, end = (each.ravel() for each in half_edges(cells))
+    slot = np.flatnonzero(start >= 0)
+    start, end = start[slot], end[slot]
+    key = edge_keys(start, end, points)
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    return GroupedEdges(start, end, slot // cells.shape[1], slot, order, first, np.diff(first, append=len(order)))
 
 
 class Pairing(NamedTuple):
@@ -215,17 +241,9 @@ class Pairing(NamedTuple):
 
 def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
     """Match half-edges by one sort; MeshError for three cells at an edge, or two on the same side of it."""
-    start, end = half_edges(cells)
-    present = start.ravel() >= 0
+    a, b, cell, slot, order, first, count = group_half_edges(cells, points)
     before = np.roll(cells, 1, axis=1)
-    if cells.shape[1] == 4:
-        before[:, 0] = np.where(cells[:, 3] < 0, cells[:, 2], cells[:, 3])
-    a, b = start.ravel()[present], end.ravel()[present]
-    cell = np.repeat(np.arange(len(cells)), cells.shape[1])[present]
-    key = edge_keys(a, b, points)
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    count = np.diff(first, append=len(order))
+    before[:, 0] = np.where(mark_triangles(cells), cells[:, 2], cells[:, -1])
     if (crowded := np.flatnonzero(count > 2)).size:
         k = first[crowded[0]]
         _refuse_together(cells, cell[order[k : k + count[crowded[0]]]], edge=(a[order[k]], b[order[k]]), origin=origin)
@@ -233,7 +251,7 @@ def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
     if (bad := np.flatnonzero(a[left] == a[right])).size:
         k = bad[0]
         _refuse_together(cells, cell[[left[k], right[k]]], edge=(a[left[k]], b[left[k]]), origin=origin)
-    return Pairing(a, b, before.ravel()[present], cell, alone=order[first[count == 1]], left=left, right=right)
+    return Pairing(a, b, before.ravel()[slot], cell, alone=order[first[count == 1]], left=left, right=right)
 
 
 def _refuse_together(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from fluxforge.mesh._read_parts import VIEW, Budget, UnreadableError, parse_xml
+from fluxforge.mesh._read_parts import VIEW, Budget, UnreadableError, parse_count, parse_xml
 
 # NumPy's own limit; the product of more could have any number of digits.
 MOST_DIMENSIONS = 32
@@ -45,10 +45,10 @@ def check_xdmf(data: bytes, folder: Path) -> None:
 
 def _dimensions(item: ElementTree.Element) -> int:
     words = (item.get("Dimensions") or "").split()
-    counts = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
-    if not 0 < len(words) <= MOST_DIMENSIONS or not counts:
+    counts = [count for word in words if (count := parse_count(word, digits=19)) is not None]
+    if not 0 < len(words) <= MOST_DIMENSIONS or len(counts) < len(words):
         raise UnreadableError(f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, not counts")
-    return math.prod(int(word) for word in words)
+    return math.prod(counts)
 
 
 # Each opens the file twice, which takes a millisecond.

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from fluxforge._arguments import check_number, describe_value
 from fluxforge._types import Points
 from fluxforge.errors import InputError
+from fluxforge.mesh._cells import cross
 
 # For thinner domains (area over squared perimeter) a mesh of well-shaped triangles has too many cells.
 THINNEST = 1e-6
@@ -259,8 +260,7 @@ def _turns(
     a: Float[np.ndarray, "*#k 2"], b: Float[np.ndarray, "*#k 2"], c: Float[np.ndarray, "*#k 2"]
 ) -> Float[np.ndarray, " k"]:
     """The sign of the turn a → b → c: 1 to the left, −1 to the right, 0 straight on or back."""
-    u, v = b - a, c - a
-    return np.asarray(np.sign(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]))
+    return np.sign(cross(*np.broadcast_arrays(b - a, c - a)))
 
 
 def _distances_to_side(

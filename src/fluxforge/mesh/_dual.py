@@ -167,9 +167,9 @@ class DualGraph:
         )
 
 
-def check_graph(graph: Any, name: str = "graph") -> DualGraph:
-    """Return the graph; raise InputError, naming the argument, if it is not one."""
-    return check_kind(graph, name, DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
+def check_graph(graph: Any) -> DualGraph:
+    """Return the graph; raise InputError if it is not one."""
+    return check_kind(graph, "graph", DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
 def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:

@@ -1,7 +1,7 @@
 """The nodes and elements that a mesh file lists, as cells, regions and tagged edges."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Int
@@ -22,14 +22,19 @@ def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
     used = _used_blocks(drawing)
     order = np.argsort(np.concatenate([block.number for block in used]), kind="stable")
     physical = np.concatenate([block.physical for block in used])[order]
-    tags, place = np.unique(physical, return_inverse=True)
-    # One sort, whatever the number of tags: a file may have as many tags as cells.
-    pieces = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place, minlength=len(tags)))[:-1])
-    regions: dict[str, list[Int[np.ndarray, " n"]]] = {}
-    for tag, cells in zip(tags.tolist(), pieces, strict=True):
-        if tag != 0:
-            regions.setdefault(drawing.regions.get(tag) or f"tag-{tag}", []).append(cells)
-    return {name: np.sort(np.concatenate(cells)) for name, cells in regions.items()}
+    return {name: np.sort(cells) for name, cells in _group_by_name(physical, drawing.regions).items()}
+
+
+def _group_by_name(physical: Int[np.ndarray, " n"], names: Mapping[int, str]) -> dict[str, Int[np.ndarray, " _"]]:
+    """The places of every physical tag except 0, by the name of the tag."""
+    # One sort, whatever the number of tags: a file may have as many tags as cells or lines.
+    order = np.argsort(physical, kind="stable")
+    order = order[physical[order] != 0]
+    first = np.flatnonzero(np.diff(physical[order], prepend=0))
+    places: dict[str, list[Int[np.ndarray, " _"]]] = {}
+    for tag, piece in zip(physical[order[first]].tolist(), np.split(order, first)[1:], strict=True):
+        places.setdefault(names.get(tag) or f"tag-{tag}", []).append(piece)
+    return {name: np.concatenate(pieces) for name, pieces in places.items()}
 
 
 def list_cells(drawing: Drawing) -> Corners:
@@ -60,21 +65,14 @@ def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]
     if not lines:
         return {}
     physical = np.concatenate([block.physical for block in lines])
-    # One sort, whatever the number of tags: a file may have as many tags as lines.
-    order = np.argsort(physical, kind="stable")
-    order = order[physical[order] != 0]
-    if not len(order):
-        return {}
-    physical, corners = physical[order], np.concatenate([block.corners for block in lines])[order]
+    corners = np.concatenate([block.corners for block in lines])
     points = find_points(drawing.number, corners)
-    if (lost := np.flatnonzero(points < 0)).size:
-        tag, node = physical[lost[0] // 2], corners.flat[lost[0]]
-        raise UnreadableError(f"a line of tag {tag} refers to node {node}, which the file does not list")
-    edges: dict[str, list[Int[np.ndarray, "edges 2"]]] = {}
-    first = np.flatnonzero(np.diff(physical, prepend=0))
-    for tag, piece in zip(physical[first].tolist(), np.split(points, first[1:]), strict=True):
-        edges.setdefault(drawing.names.get(tag) or f"tag-{tag}", []).append(piece)
-    return {name: np.concatenate(pieces) for name, pieces in edges.items()}
+    if (lost := np.argwhere((points < 0) & (physical != 0)[:, None])).size:
+        line, end = lost[np.argmin(physical[lost[:, 0]])]
+        raise UnreadableError(
+            f"a line of tag {physical[line]} refers to node {corners[line, end]}, which the file does not list"
+        )
+    return {name: points[places] for name, places in _group_by_name(physical, drawing.names).items()}
 
 
 def find_points(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from fluxforge._types import FaceField, FaceIndex, FaceVectors
 from fluxforge.errors import InputError, MeshError
 from fluxforge.mesh._boundary import Condition, Periodic, faces_of_tags
-from fluxforge.mesh._cells import edge_keys, half_edges
+from fluxforge.mesh._cells import edge_keys, group_half_edges
 from fluxforge.mesh._mesh import Mesh
 
 
@@ -29,50 +29,27 @@ class Faces(NamedTuple):
 
 
 def pair_faces(mesh: Mesh) -> Faces:
-    """The faces of a mesh, by one sort of the half-edges of all cells; MeshError if three cells share an edge."""
-    start, end = half_edges(mesh.cells)
-    present = np.flatnonzero(start.ravel() >= 0)
-    key = edge_keys(start.ravel()[present], end.ravel()[present], len(mesh.points))
-    order = np.argsort(key, kind="stable")
-    sorted_key, half = key[order], present[order]
-    first = np.ones(len(half), bool)
-    first[1:] = sorted_key[1:] != sorted_key[:-1]
-    face_of_half = np.cumsum(first) - 1
-    count = np.bincount(face_of_half)
-    _check_shared_by_two(mesh, count, start.ravel()[half[first]], end.ravel()[half[first]])
-    rank = _number_interior_first(count)
-    slots = mesh.cells.shape[1]
-    lead = np.empty(len(count), np.int64)
-    lead[rank] = half[first]
-    follow = np.full(len(count), -1, np.int64)
-    follow[rank[face_of_half[~first]]] = half[~first]
-    of_cell = np.full(start.size, -1, np.int32)
-    of_cell[half] = rank[face_of_half]
+    """The faces of a mesh, in the order of their corners; MeshError if three cells share an edge."""
+    start, end, cell, slot, order, first, size = group_half_edges(mesh.cells, len(mesh.points))
+    if (crowded := np.flatnonzero(size > 2)).size:
+        a, b = start[order[first[crowded[0]]]], end[order[first[crowded[0]]]]
+        raise MeshError(f"{mesh.origin}: the edge between points {a} and {b} is shared by {size[crowded[0]]} cells")
+    between = size == 2
+    lead, follow = order[np.concatenate([first[between], first[~between]])], order[first[between] + 1]
+    interior = len(follow)
+    neighbour = np.full(len(lead), -1, np.int32)
+    neighbour[:interior] = cell[follow]
+    of_cell = np.full(mesh.cells.shape, -1, np.int32)
+    of_cell.flat[slot[lead]] = np.arange(len(lead))
+    of_cell.flat[slot[follow]] = np.arange(interior)
     return Faces(
-        start=start.ravel()[lead].astype(np.int32),
-        end=end.ravel()[lead].astype(np.int32),
-        owner=(lead // slots).astype(np.int32),
-        neighbour=np.where(follow < 0, -1, follow // slots).astype(np.int32),
-        of_cell=of_cell.reshape(start.shape),
-        interior=int((count == 2).sum()),
+        start=start[lead].astype(np.int32),
+        end=end[lead].astype(np.int32),
+        owner=cell[lead].astype(np.int32),
+        neighbour=neighbour,
+        of_cell=of_cell,
+        interior=interior,
     )
-
-
-def _number_interior_first(count: Int[np.ndarray, " faces"]) -> Int[np.ndarray, " faces"]:
-    """The new position of each face when those between two cells come first, in unchanged order otherwise."""
-    two = count == 2
-    return np.where(two, np.cumsum(two) - 1, two.sum() + np.cumsum(~two) - 1)
-
-
-def _check_shared_by_two(
-    mesh: Mesh,
-    count: Int[np.ndarray, " faces"],
-    start: Int[np.ndarray, " faces"],
-    end: Int[np.ndarray, " faces"],
-) -> None:
-    if (crowded := np.flatnonzero(count > 2)).size:
-        k = crowded[0]
-        raise MeshError(f"{mesh.origin}: the edge between points {start[k]} and {end[k]} is shared by {count[k]} cells")
 
 
 def boundary_tags(mesh: Mesh, faces: Faces) -> tuple[tuple[str, ...], Int[np.ndarray, " boundary"]]:

@@ -80,7 +80,7 @@ def jittered(n: int, jitter: float = 0.2, seed: int = 0) -> Mesh:
         )
     check_seed(seed)
     points = _lattice(n)
-    moves = _moves(n, np.random.default_rng(seed)) * (jitter / n)
+    moves = _draw_moves(n, np.random.default_rng(seed)) * (jitter / n)
     origin = f"jittered({n}, jitter={jitter}, seed={seed})"
     return Mesh(points + moves, _cut_along_rising_diagonal(n), _sides(n), origin=origin)
 
@@ -155,7 +155,7 @@ def _sides(n: int) -> dict[str, Int[np.ndarray, "n 2"]]:
     return {"left": left, "right": right, "bottom": bottom, "top": top}
 
 
-def _moves(n: int, rng: np.random.Generator) -> Points:
+def _draw_moves(n: int, rng: np.random.Generator) -> Points:
     """Random vectors of length at most 1: in a disk inside, along the side on the boundary, none at corners."""
     shape = (n + 1, n + 1)
     radius, angle = np.sqrt(rng.random(shape)), 2.0 * np.pi * rng.random(shape)
@@ -212,14 +212,18 @@ def generate(
     # A power of two rescales without rounding, and the engines' tolerances then suit domains of every extent.
     scale = 2.0 ** -floor(log2(_extent(domain)))
     scaled = domain.scale_by(scale)
-    attractors = _attractors(scaled, KINDS[kind], seed)
+    attractors = _draw_attractors(scaled, KINDS[kind], seed)
     make = partial(_find_mesher(engine), scaled, attractors=attractors, seed=seed)
     load = _cells_times_size_squared(scaled, attractors)
     if size is None:
         cells = DEFAULT_CELLS if cells is None else cells
         mesh, wanted = _match_cell_count(make, load, cells), f"{cells} cells"
     else:
-        _check_affordable(size, (load / MAX_CELLS) ** 0.5 / scale)
+        smallest = (load / MAX_CELLS) ** 0.5 / scale
+        if size < smallest:
+            raise InputError(
+                f"field 'size': {size:g} would make more than {MAX_CELLS} cells; use at least {smallest:.3g}"
+            )
         mesh, wanted = make(size=min(size * scale, _extent(scaled))), f"size {size:g}"
     mesh = _check_cover(mesh, scaled)
     return replace(mesh, points=mesh.points / scale, origin=f"{kind} mesh, {wanted}, seed {seed}")
@@ -238,7 +242,7 @@ def graded(*, cells: int = DEFAULT_CELLS, ratio: float = 100.0, seed: int = 0, e
     if engine == "auto" and gmsh_problem() is not None:
         engine = "builtin"
     near = 1.0 / ratio
-    point = 0.3 + 0.4 * _attractors(domain, 1, seed)
+    point = 0.3 + 0.4 * _draw_attractors(domain, 1, seed)
     make = partial(_find_mesher(engine), domain, attractors=point, seed=seed, near=near)
     mesh = _match_cell_count(make, _cells_times_size_squared(domain, point, near), cells)
     return replace(_check_cover(mesh, domain), origin=f"graded mesh 1:{ratio:g}, {cells} cells, seed {seed}")
@@ -271,7 +275,7 @@ def _extent(domain: AbstractDomain) -> float:
     return max(x1 - x0, y1 - y0)
 
 
-def _attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
+def _draw_attractors(domain: AbstractDomain, count: int, seed: int) -> Points:
     """Points uniformly distributed in the domain."""
     rng = np.random.default_rng(seed)
     points = np.zeros((0, 2))
@@ -289,11 +293,6 @@ def _cells_times_size_squared(domain: AbstractDomain, attractors: Points, near: 
     inside = grid[domain.contains(grid)]
     fineness = np.mean(sizing(domain, 1.0, attractors, near)(inside) ** -2.0) if len(inside) else 1.0
     return float(4.0 / np.sqrt(3.0) * domain.area * fineness)
-
-
-def _check_affordable(size: float, smallest: float) -> None:
-    if size < smallest:
-        raise InputError(f"field 'size': {size:g} would make more than {MAX_CELLS} cells; use at least {smallest:.3g}")
 
 
 def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:

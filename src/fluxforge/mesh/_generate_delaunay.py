@@ -14,7 +14,7 @@ from scipy.spatial import Delaunay, cKDTree
 
 from fluxforge._types import CellField, CellVectors, Points
 from fluxforge.errors import MeshError
-from fluxforge.mesh._cells import cell_areas
+from fluxforge.mesh._cells import cell_areas, cross, edge_keys
 from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
 from fluxforge.mesh._mesh import Mesh
 
@@ -104,13 +104,9 @@ def _halve_edges(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarr
     return _place_outline(domain, side[order], station[order])
 
 
-def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"]) -> Bool[np.ndarray, " edges"]:
-    pairs = np.concatenate([cells[:, [0, 1]], cells[:, [1, 2]], cells[:, [2, 0]]])
-    return np.isin(_keys(edges), _keys(pairs))
-
-
-def _keys(pairs: Int[np.ndarray, "pairs 2"]) -> Int[np.ndarray, " pairs"]:
-    return np.asarray((pairs.min(axis=1) << 32) | pairs.max(axis=1))
+def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"], points: int) -> Bool[np.ndarray, " edges"]:
+    present = edge_keys(cells.ravel(), np.roll(cells, -1, axis=1).ravel(), points)
+    return np.isin(edge_keys(edges[:, 0], edges[:, 1], points), present)
 
 
 def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.random.Generator) -> Points:
@@ -169,8 +165,8 @@ def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Poi
 def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors, CellField]:
     u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     uu, vv = (u**2).sum(axis=1), (v**2).sum(axis=1)
-    cross = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
-    offset = np.stack([v[:, 1] * uu - u[:, 1] * vv, u[:, 0] * vv - v[:, 0] * uu], axis=-1) / (2.0 * cross[:, None])
+    across = np.stack([v[:, 1] * uu - u[:, 1] * vv, u[:, 0] * vv - v[:, 0] * uu], axis=-1)
+    offset = across / (2.0 * cross(u, v)[:, None])
     return corners[:, 0] + offset, np.asarray(np.hypot(*offset.T))
 
 
@@ -215,8 +211,9 @@ def _make_conforming(
 ) -> tuple[_Outline, _Selected, _Triangles]:
     """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
     for _ in range(ROUNDS):
-        cells = _triangles(domain, np.concatenate([outline.points, inner]))
-        missing = ~_has_edges(cells, outline.edges)
+        points = np.concatenate([outline.points, inner])
+        cells = _triangles(domain, points)
+        missing = ~_has_edges(cells, outline.edges, len(points))
         if not missing.any():
             return outline, inner, cells
         tree = cKDTree(inner)

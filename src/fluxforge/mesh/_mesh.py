@@ -10,6 +10,7 @@ from jaxtyping import Int
 
 from fluxforge._arguments import check_kind
 from fluxforge._types import Corners, Points
+from fluxforge.mesh._cells import mark_triangles
 
 # Limits of what a notebook shows of a mesh.
 MOST_CELLS_DRAWN, _MOST_TAGS = 3_000, 8
@@ -34,7 +35,7 @@ class Mesh:
     regions: Mapping[str, Int[np.ndarray, " n"]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        triangles = len(self.cells) if self.cells.shape[1] == 3 else int((self.cells[:, -1] < 0).sum())
+        triangles = int(mark_triangles(self.cells).sum())
         counts = {"triangles": triangles, "quadrilaterals": len(self.cells) - triangles}
         shapes = ", ".join(f"{count:,} {shape}" for shape, count in counts.items() if count)
         tags = ", ".join([*list(self.boundary)[:_MOST_TAGS], *(["…"] if len(self.boundary) > _MOST_TAGS else [])])
@@ -67,6 +68,6 @@ def _svg(mesh: Mesh) -> str:
     )
 
 
-def check_mesh(mesh: Any, name: str = "mesh") -> Mesh:
-    """Return the mesh; raise InputError, naming the argument, if it is not one."""
-    return check_kind(mesh, name, Mesh, "a mesh (such as fluxforge.mesh.square(), or fluxforge.mesh.read(path))")
+def check_mesh(mesh: Any) -> Mesh:
+    """Return the mesh; raise InputError if it is not one."""
+    return check_kind(mesh, "mesh", Mesh, "a mesh (such as fluxforge.mesh.square(), or fluxforge.mesh.read(path))")

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluxforge._types import CellVectors, Corners, Points
-from fluxforge.mesh._cells import Pairing, cell_areas, cell_centroids, join_parts, name_corners, refuse
+from fluxforge.mesh._cells import Pairing, cell_areas, cell_centroids, cross, join_parts, name_corners, refuse
 from fluxforge.mesh._segments import Clash, Segments, find_clash
 
 # Points closer than this, relative to the mesh, count as one.
@@ -36,7 +36,7 @@ class Slit(NamedTuple):
 def check_centroids(points: Points, cells: Corners, origin: str) -> None:
     """Raise MeshError if two cells have the same centroid: no flux can be computed between them."""
     centroid = cell_centroids(points, cells)
-    place = _places((centroid - points.min(axis=0)) / np.ptp(points, axis=0).max())
+    place = _number_places((centroid - points.min(axis=0)) / np.ptp(points, axis=0).max())
     order = np.argsort(place, kind="stable")
     if (same := np.flatnonzero(np.diff(place[order]) == 0)).size:
         i, j = sorted(order[same[0] : same[0] + 2])
@@ -49,11 +49,11 @@ def check_overlap(
 ) -> tuple[str, ...]:
     """Raise MeshError if cells overlap or do not conform; return notes on slits and on checks that were too large."""
     x = (points - points.min(axis=0)) / np.ptp(points, axis=0).max()
-    place = _places(x)
+    place = _number_places(x)
     if (bad := np.flatnonzero(place[pairing.start] == place[pairing.end])).size:
         cell, a, b = pairing.cell[bad[0]], pairing.start[bad[0]], pairing.end[bad[0]]
         refuse(origin, f"cell {cell} has two corners at one place (points {a} and {b})")
-    rim, slit = _rim(pairing, place, origin)
+    rim, slit = _find_rim(pairing, place, origin)
     _check_sectors(x, pairing, place=place, rim=rim, origin=origin)
     segments = Segments(x[pairing.start[rim]], x[pairing.end[rim]])
     clash, complete = find_clash(segments)
@@ -73,13 +73,13 @@ def check_overlap(
     return tuple(notes)
 
 
-def _places(x: Float[np.ndarray, "n 2"]) -> Int[np.ndarray, " n"]:
+def _number_places(x: Float[np.ndarray, "n 2"]) -> Int[np.ndarray, " n"]:
     """Number the places of points in the unit square: points that agree to PLACE share a number."""
     snapped = np.round(x / PLACE)
     return np.unique(snapped[:, 0] + 1j * snapped[:, 1], return_inverse=True)[1]
 
 
-def _rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], Slit]:
+def _find_rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], Slit]:
     """The boundary half-edges that no other one covers from the other side, and the pairs that do so."""
     start, end = place[pairing.start[pairing.alone]], place[pairing.end[pairing.alone]]
     forth, back = start * len(place) + end, end * len(place) + start
@@ -100,8 +100,7 @@ def _check_sectors(
     """Around an inner point the angles add up to 2π; around a boundary point the sectors follow one another."""
     here = x[pairing.start]
     leaving, arriving = x[pairing.end] - here, x[pairing.before] - here
-    cross = leaving[:, 0] * arriving[:, 1] - leaving[:, 1] * arriving[:, 0]
-    angle = np.arctan2(cross, np.einsum("he,he->h", leaving, arriving))
+    angle = np.arctan2(cross(leaving, arriving), np.einsum("he,he->h", leaving, arriving))
     angle[angle < 0] += 2.0 * np.pi
     vertex = place[pairing.start]
     on_rim = np.zeros(len(place), bool)
@@ -163,17 +162,17 @@ def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], 
         return False
     sample = np.full(count, -1)
     sample[part[::-1]] = np.arange(len(cells))[::-1]
-    inside = _inner_points(x, cells[sample])
+    inside = _pick_inner_points(x, cells[sample])
     step = max(1, 4_000_000 // max(len(rim.a), 1))
     for begin in range(0, count, step):
-        covered = _winding(inside[begin : begin + step], rim)
+        covered = _count_windings(inside[begin : begin + step], rim)
         if (bad := np.flatnonzero(covered != 1)).size:
             cell = sample[begin + bad[0]]
             refuse(origin, f"cell {cell} overlaps other cells ({name_corners(cells, cell)})")
     return True
 
 
-def _inner_points(x: Points, cells: Corners) -> CellVectors:
+def _pick_inner_points(x: Points, cells: Corners) -> CellVectors:
     """A place strictly inside each cell: the centroid of a triangle cut off along an inner diagonal."""
     triangle = cells[:, :3]
     if cells.shape[1] == 4:
@@ -184,7 +183,7 @@ def _inner_points(x: Points, cells: Corners) -> CellVectors:
     return np.asarray(x[triangle].mean(axis=1))
 
 
-def _winding(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"]:
+def _count_windings(q: Float[np.ndarray, "n 2"], rim: Segments) -> Int[np.ndarray, " n"]:
     """The winding number of the boundary around each place: signed crossings of the ray to the right."""
     a, b = rim.a[None], rim.b[None]
     x, y = q[:, 0, None], q[:, 1, None]

@@ -76,7 +76,7 @@ class Sites:
         return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
 
 
-def read_number(setting: Setting, what: str, time: float | None = None) -> float:
+def read_number(setting: Setting, what: str, time: float | None) -> float:
     """One finite number, also as a formula of t or of nothing; raises InputError for anything else."""
     try:
         number = np.nan if isinstance(setting, bool) else float(setting)  # type: ignore[arg-type]
@@ -125,16 +125,12 @@ def _check_finite(values: np.ndarray, sites: Sites, what: str) -> np.ndarray:
 
 
 def _evaluate_at_time(setting: Any, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
-    if parameter_depends_on_time(setting, sites.dimension):
-        if sites.time is None:
-            raise _time_error(what)
-        setting = _fix_time(setting, sites.dimension, sites.time)
-    return evaluate_at(setting, sites.points, what)
-
-
-def _fix_time(setting: Any, dimension: int, time: float) -> Callable[..., np.ndarray]:
-    function = _timed_field(setting, dimension) if isinstance(setting, str) else setting
-    return lambda *x: function(*x, time)
+    if not parameter_depends_on_time(setting, sites.dimension):
+        return evaluate_at(setting, sites.points, what)
+    if sites.time is None:
+        raise _time_error(what)
+    function = _timed_field(setting, sites.dimension) if isinstance(setting, str) else setting
+    return evaluate_at(lambda *x: function(*x, sites.time), sites.points, what)
 
 
 # Cached: a run evaluates the same formulas at every stage of every step, and parsing takes longer than evaluating.
@@ -167,7 +163,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
     if not isinstance(setting, str) or ":" not in setting:
         return None
     named: dict[str, str] = {}
-    for part in _outer_parts(setting):
+    for part in _split_outside_brackets(setting):
         name, colon, value = (word.strip() for word in part.partition(":"))
         if not (colon and name and value) or name in named:
             raise InputError(f"{what} should be REGION: VALUE, REGION: VALUE, …, each region once; got {setting!r:.60}")
@@ -175,7 +171,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
     return named
 
 
-def _outer_parts(text: str) -> Iterable[str]:
+def _split_outside_brackets(text: str) -> Iterable[str]:
     """The parts between commas that stand in no bracket."""
     parts, depth = [""], 0
     for character in text:
@@ -259,7 +255,7 @@ def tensors_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "
     return K
 
 
-def constant_tensor(setting: Setting, dimension: int, what: str, time: float | None = None) -> np.ndarray:
+def constant_tensor(setting: Setting, dimension: int, what: str, time: float | None) -> np.ndarray:
     """One symmetric, positive definite tensor for the whole domain; InputError for anything else."""
     rows = _components(setting, what)
     example = "such as ((2, 1), (1, 3))" if dimension == 2 else "such as ((2, 1, 0), (1, 3, 0), (0, 0, 1))"
@@ -298,7 +294,7 @@ def cell_sites(graph: DualGraph, time: float | None = None) -> Sites:
     return Sites(graph.x, "cell", time, graph.region, graph.regions)
 
 
-def face_sites(graph: DualGraph, time: float | None = None) -> Sites:
+def face_sites(graph: DualGraph, time: float | None) -> Sites:
     """The centres of a graph's faces."""
     return Sites(graph.centre, "face", time)
 

@@ -143,10 +143,9 @@ def reference_step(
     F is the equation's two-point flux. The ghost behind a Neumann face moves with its owner: diffusion through it does
     not count, and outflow does. An equation whose flux or reaction is not linear needs the `state` it is taken at.
     """
-    fields = resolve(equation, graph, values)
-    graph = close_walls(graph, equation, fields)
+    values_on = _SlotValues(equation, graph, values, state)
+    graph = values_on.graph
     own, both = exchange_slopes(equation)
-    values_on = _SlotValues(graph, fields, state, equation)
     per_slot = np.abs(values_on(own))
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
@@ -166,8 +165,7 @@ def exchange_weights(
 ) -> SlotField:
     """A |∂F/∂u_P| in each cell's slots, walls of any kind included: α A/δ of heat."""
     own, _ = exchange_slopes(equation)
-    fields = resolve(equation, graph, values)
-    return np.abs(_SlotValues(close_walls(graph, equation, fields), fields, state, equation)(own))
+    return np.abs(_SlotValues(equation, graph, values, state)(own))
 
 
 def flux_slopes(
@@ -175,8 +173,7 @@ def flux_slopes(
 ) -> tuple[SlotField, SlotField]:
     """A ∂F/∂u_P and A ∂F/∂u_N in each cell's slots, walls included; `state` is needed where F is not linear."""
     own, both = exchange_slopes(equation)
-    fields = resolve(equation, graph, values)
-    values_on = _SlotValues(close_walls(graph, equation, fields), fields, state, equation)
+    values_on = _SlotValues(equation, graph, values, state)
     here = values_on(own)
     return here, values_on(both) - here
 
@@ -203,10 +200,15 @@ def cell_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 
 
 class _SlotValues:
-    """Evaluates formulas in the slots of cells, gathering only the symbols that they contain."""
+    """Evaluates formulas of an equation in the slots of cells, gathering only the symbols that they contain.
 
-    def __init__(self, graph: DualGraph, fields: ParameterFields, state: np.ndarray | None, equation: Equation) -> None:
-        self.graph, self.fields, self.state, self.name = graph, fields, state, equation.name
+    `graph` has the walls as the equation closes them.
+    """
+
+    def __init__(self, equation: Equation, graph: DualGraph, values: Settings | None, state: np.ndarray | None) -> None:
+        self.fields = resolve(equation, graph, values)
+        self.graph = close_walls(graph, equation, self.fields)
+        self.state, self.name = state, equation.name
 
     def __call__(self, formula: sp.Expr) -> np.ndarray:
         values = {each: self._value(each.name) for each in formula.free_symbols}

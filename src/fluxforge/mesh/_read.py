@@ -25,7 +25,7 @@ from fluxforge.mesh._check_xdmf import check_xdmf
 from fluxforge.mesh._elements import list_cells, list_regions, list_tagged_edges
 from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._read_meshio import call_reader, read_with_meshio
+from fluxforge.mesh._read_meshio import VTK_CELLS, call_reader, read_with_meshio
 from fluxforge.mesh._read_msh import read_msh
 from fluxforge.mesh._read_parts import USED, VIEW, Budget, UnreadableError
 from fluxforge.mesh._read_vtu import read_vtu, read_vtu_cell_data
@@ -69,7 +69,6 @@ OTHER_FILES: Mapping[bytes, str] = MappingProxyType(
     }
 )
 VTK_TYPES = rb"bit|(?:unsigned_)?(?:char|short|int|long)|float|double|vtktype\w+|vtkidtype|string"
-VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 VTK_ITEMS = re.compile(rb"^[ \t]*(?:POINT|CELL)_DATA[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 VTK_COLOURS = re.compile(rb"^[ \t]*COLOR_SCALARS[ \t]+\S+[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 VTK_ARRAYS = re.compile(
@@ -99,7 +98,6 @@ def preflight(path: Path) -> tuple[str, bytes]:
     match format_name:
         case "vtk":
             _check_vtk(data)
-            _check_vtk_arrays(data)
         case "xdmf":
             check_xdmf(data, path.parent)
     return format_name, data
@@ -165,16 +163,16 @@ def _parse_count(word: bytes) -> int | None:
 
 
 def _check_vtk(data: bytes) -> None:
+    """Raise UnreadableError for another kind of grid, and for what meshio allocates beside the listed numbers.
+
+    That is charged to a budget: views of every array for each cell, and rows of colours.
+    """
     # Within a line: \s would cross blank lines, from each of them anew.
     match = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
     if match is None:
         raise UnreadableError("has no DATASET: it is damaged or cut short")
     if match[1].upper() != b"UNSTRUCTURED_GRID":
         raise UnreadableError(f"holds {match[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
-
-
-def _check_vtk_arrays(data: bytes) -> None:
-    """Charge to a budget what meshio allocates beside the listed numbers: views for each cell, rows of colours."""
     budget = Budget(len(data))
     cells = max((_parse_count(match[1]) or 0 for match in VTK_CELLS.finditer(data)), default=0)
     arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge.mesh._read_parts import TAG_FIELDS, USED, Block, Drawing, UnreadableError
+from fluxforge.mesh._read_parts import KEPT_CORNERS, TAG_FIELDS, USED, Block, Drawing, UnreadableError
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 # Reads at the end of a file after which a reader is taken to loop.
@@ -37,9 +37,9 @@ def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
     """The drawing in a file that has passed the preflight."""
     mesh = call_reader(path, format_name)
     try:
-        drawing = _drawing(mesh)
+        drawing = _to_drawing(mesh)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise UnreadableError(f"cannot be used as {format_name} ({_reason(error)}): it is damaged") from error
+        raise UnreadableError(f"cannot be used as {format_name} ({_describe_error(error)}): it is damaged") from error
     _check_count(drawing, format_name, data)
     return drawing
 
@@ -58,7 +58,7 @@ def call_reader(path: Path, format_name: str) -> Any:
         # meshio's readers raise exceptions of any kind, and may try to exit.
         except (Exception, SystemExit) as error:
             raise UnreadableError(
-                f"cannot be read as {format_name} ({_reason(error)}): it is damaged or cut short"
+                f"cannot be read as {format_name} ({_describe_error(error)}): it is damaged or cut short"
             ) from error
     remarks = " ".join(said.getvalue().split())
     if "cannot handle" in remarks:
@@ -74,7 +74,7 @@ def _call_reader(path: Path, format_name: str) -> Any:
     return reader.read(os.fspath(path))
 
 
-def _reason(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
 
 
@@ -88,7 +88,7 @@ def capture_output() -> Iterator[io.StringIO]:
         yield said
 
 
-def _drawing(mesh: Any) -> Drawing:
+def _to_drawing(mesh: Any) -> Drawing:
     points = np.asarray(mesh.points)
     if points.ndim != 2 or points.shape[1] not in (2, 3) or points.dtype.kind not in "fiu":
         raise UnreadableError(f"has points of shape {points.shape}; two or three numeric columns were expected")
@@ -99,14 +99,14 @@ def _drawing(mesh: Any) -> Drawing:
     blocks, begin = [], 0
     for k, block in enumerate(mesh.cells):
         number = np.arange(begin, begin + len(block.data))
-        blocks.append(Block(block.type, number, _corners(block), tags.get(k, np.zeros(len(number), np.int64))))
+        blocks.append(Block(block.type, number, _list_corners(block), tags.get(k, np.zeros(len(number), np.int64))))
         begin += len(number)
     return Drawing(points, np.arange(len(points)), blocks, names, regions=names)
 
 
-def _corners(block: Any) -> Int[np.ndarray, "n corners"]:
+def _list_corners(block: Any) -> Int[np.ndarray, "n corners"]:
     """The corners as whole numbers. Kinds that cannot be used keep their count and lose their corners."""
-    wanted = {"line": 2, "triangle": 3, "quad": 4}.get(block.type)
+    wanted = KEPT_CORNERS.get(block.type)
     if wanted is None or not len(block.data):
         return np.empty((len(block.data), 0), np.int64)
     corners = np.asarray(block.data)

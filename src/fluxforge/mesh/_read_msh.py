@@ -121,7 +121,7 @@ class Layout(NamedTuple):
 
 def read_msh(data: bytes) -> Drawing:
     """The drawing in the bytes of a .msh file."""
-    sections = _sections(data)
+    sections = _read_sections(data)
     for name in ("Nodes", "Elements"):
         if name not in sections:
             raise UnreadableError(f"has no section ${name}: it is not a mesh, or it is cut short")
@@ -134,7 +134,7 @@ def read_msh(data: bytes) -> Drawing:
     return sort_nodes(Drawing(points, number, blocks, names.get(1, {}), notes, names.get(2, {})))
 
 
-def _sections(data: bytes) -> dict[str, Any]:
+def _read_sections(data: bytes) -> dict[str, Any]:
     """The sections by name: what was read of those that matter, None for the others."""
     sections: dict[str, Any] = {}
     place = 0
@@ -148,18 +148,18 @@ def _sections(data: bytes) -> dict[str, Any]:
         if name not in ("MeshFormat", "Comments") and "MeshFormat" not in sections:
             raise UnreadableError(f"has the section ${name} before $MeshFormat, which should come first")
         try:
-            sections[name], place = _section(data, name, place=place, layout=sections.get("MeshFormat"))
+            sections[name], place = _read_section(data, name, place=place, layout=sections.get("MeshFormat"))
         except UnreadableError as error:
             raise UnreadableError(f"section ${name} {error}") from error
     return sections
 
 
-def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tuple[Any, int]:
+def _read_section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tuple[Any, int]:
     """The content of a section, and the place where the next one begins."""
     content: Any = None
     parser = None if layout is None else _find_parser(layout, name)
     if name == "MeshFormat":
-        content, place = _layout(data, place)
+        content, place = _read_layout(data, place)
     elif layout is not None and layout.order is not None and parser is not None:
         binary = BinaryNumbers(data, place, order=layout.order, size_bytes=layout.size_bytes)
         content, place = parser(binary), binary.place
@@ -171,7 +171,7 @@ def _section(data: bytes, name: str, *, place: int, layout: Layout | None) -> tu
             if text.rest():
                 raise UnreadableError(f"holds {text.rest()} numbers more than it announces")
         elif name == "PhysicalNames":
-            content = _names(data[begin:place])
+            content = _read_names(data[begin:place])
     end = _find_end(data, name, place)
     if data[place:end].strip():
         raise UnreadableError("holds more than it announces")
@@ -184,13 +184,13 @@ def _find_parser(layout: Layout, name: str) -> Callable[[Any], Any] | None:
     if layout.version == 4:
         parsers = {"Entities": read_entities4, "Nodes": read_nodes4, "Elements": read_elements4}
     elif layout.order is None:
-        parsers = {"Nodes": _text2_nodes, "Elements": _text2_elements}
+        parsers = {"Nodes": _read_text2_nodes, "Elements": _read_text2_elements}
     else:
-        parsers = {"Nodes": _binary2_nodes, "Elements": _binary2_elements}
+        parsers = {"Nodes": _read_binary2_nodes, "Elements": _read_binary2_elements}
     return parsers.get(name)
 
 
-def _layout(data: bytes, place: int) -> tuple[Layout, int]:
+def _read_layout(data: bytes, place: int) -> tuple[Layout, int]:
     """Read "4.1 0 8": the version, 0 for text or 1 for binary, the length of a size_t; in binary a 1 follows."""
     end = data.find(b"\n", place)
     words = data[place:end].split() if end >= 0 else []
@@ -216,7 +216,7 @@ def _find_end(data: bytes, name: str, place: int) -> int:
     return end
 
 
-def _names(text: bytes) -> dict[int, dict[int, str]]:
+def _read_names(text: bytes) -> dict[int, dict[int, str]]:
     """The names of the physical curves and surfaces, by dimension and tag."""
     entries = PHYSICAL_NAME.findall(text)
     count = text.split(maxsplit=1)[:1]
@@ -229,21 +229,21 @@ def _names(text: bytes) -> dict[int, dict[int, str]]:
     return names
 
 
-def _text2_nodes(numbers: TextNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
+def _read_text2_nodes(numbers: TextNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
     """The coordinates and the numbers of the nodes: rows of number, x, y, z."""
     count = numbers.size()
     rows = numbers.floats(4 * count).reshape(count, 4)
     return rows[:, 1:], TextNumbers(rows[:, 0]).sizes(count)
 
 
-def _binary2_nodes(numbers: BinaryNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
+def _read_binary2_nodes(numbers: BinaryNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
     """The same from a count in text and rows in binary."""
     count = numbers.count_line()
     rows = numbers.take(np.dtype([("number", numbers.order + "i4"), ("x", numbers.order + "f8", (3,))]), count)
     return rows["x"].astype(np.float64), rows["number"].astype(np.int64)
 
 
-def _text2_elements(numbers: TextNumbers) -> list[Block]:
+def _read_text2_elements(numbers: TextNumbers) -> list[Block]:
     """The elements: rows of number, type, how many tags, the tags, the corners."""
     left = numbers.size()
     blocks = []
@@ -252,19 +252,19 @@ def _text2_elements(numbers: TextNumbers) -> list[Block]:
         if len(values) < 3:
             raise UnreadableError(f"ends with {left} elements still to come")
         kind, corners = find_kind(int(values[1]))
-        tags = _tag_count(int(values[2]), len(values))
+        tags = _check_tag_count(int(values[2]), len(values))
         width = 3 + tags + corners
         rows = values[: min(left, len(values) // width) * width].reshape(-1, width)
         if not len(rows):
             raise UnreadableError(f"ends with {left} elements still to come")
         rows = rows[: _count_alike(rows)]
-        blocks.append(_block(kind, rows[:, 0], tags=rows[:, 3 : 3 + tags], corners=rows[:, 3 + tags :]))
+        blocks.append(_to_block(kind, rows[:, 0], tags=rows[:, 3 : 3 + tags], corners=rows[:, 3 + tags :]))
         numbers.taken += rows.size
         left -= len(rows)
     return blocks
 
 
-def _binary2_elements(numbers: BinaryNumbers) -> list[Block]:
+def _read_binary2_elements(numbers: BinaryNumbers) -> list[Block]:
     """The elements: blocks headed by type, how many elements, how many tags."""
     left = numbers.count_line()
     blocks = []
@@ -273,14 +273,14 @@ def _binary2_elements(numbers: BinaryNumbers) -> list[Block]:
         kind, corners = find_kind(gmsh_type)
         if not 0 < count <= left:
             raise UnreadableError(f"has a block of {count} elements with {left} still to come")
-        width = 1 + _tag_count(tags, len(numbers.data)) + corners
+        width = 1 + _check_tag_count(tags, len(numbers.data)) + corners
         rows = numbers.integers(count * width).reshape(count, width)
-        blocks.append(_block(kind, rows[:, 0], tags=rows[:, 1 : 1 + tags], corners=rows[:, 1 + tags :]))
+        blocks.append(_to_block(kind, rows[:, 0], tags=rows[:, 1 : 1 + tags], corners=rows[:, 1 + tags :]))
         left -= count
     return blocks
 
 
-def _block(
+def _to_block(
     kind: str, number: Int[np.ndarray, " n"], *, tags: Int[np.ndarray, "n tags"], corners: Int[np.ndarray, "n corners"]
 ) -> Block:
     """The first tag is the physical one; 0 or no tag at all means none."""
@@ -299,7 +299,7 @@ def _count_alike(rows: Int[np.ndarray, "n width"]) -> int:
     return seen
 
 
-def _tag_count(tags: int, most: int) -> int:
+def _check_tag_count(tags: int, most: int) -> int:
     if not 0 <= tags <= most:
         raise UnreadableError(f"has an element with {tags} tags")
     return tags

@@ -89,7 +89,7 @@ class TextNumbers(AbstractNumbers):
 class BinaryNumbers(AbstractNumbers):
     """Numbers as bytes; `order` is "<" or ">", `size_bytes` the length of a size_t."""
 
-    def __init__(self, data: bytes, place: int, *, order: str, size_bytes: int = 8) -> None:
+    def __init__(self, data: bytes, place: int, *, order: str, size_bytes: int) -> None:
         self.data, self.place, self.order, self.size_bytes = data, place, order, size_bytes
 
     def integers(self, count: int) -> Int[np.ndarray, " count"]:
@@ -145,6 +145,11 @@ def text_numbers(text: bytes, *, whole: bool = False) -> TextNumbers:
             return TextNumbers(np.fromstring(text, dtype=kind, sep=" "))
         except (ValueError, DeprecationWarning):
             raise UnreadableError(f"holds something that is not a {'whole ' * whole}number") from None
+
+
+def parse_count(text: str, *, digits: int) -> int | None:
+    """The whole number that a text of so many ASCII digits at most stands for; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 # Bytes. Compression shrinks arrays of regular meshes by a factor of up to a hundred, so valid files stay below.
@@ -235,12 +240,11 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
     return content
 
 
+# The kinds of cells that a mesh consists of, with their numbers of corners; the kinds whose corners are kept; and
+# those that do no harm in a file.
 USED = {"triangle": 3, "quad": 4}
-
-
+KEPT_CORNERS = {"line": 2, **USED}
 IGNORED = ("line", "vertex")
-
-
 # Fields in which formats store the tags of lines, in order of preference.
 TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 
@@ -288,10 +292,7 @@ def find_kind(gmsh_type: int) -> tuple[str, int]:
     return kind, int(order[0]) if order else CORNERS[kind]
 
 
-DEEPEST = 64
-
-
-MOST_ELEMENTS = 100_000
+DEEPEST, MOST_ELEMENTS = 64, 100_000
 
 
 class _CarefulBuilder(ElementTree.TreeBuilder):

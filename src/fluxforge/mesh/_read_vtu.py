@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num, UInt
 
 from fluxforge.mesh._read_parts import (
+    KEPT_CORNERS,
     PACKERS,
     TAG_FIELDS,
     USED,
@@ -25,12 +26,12 @@ from fluxforge.mesh._read_parts import (
     UnreadableError,
     base64_length,
     decode_base64,
+    parse_count,
     parse_xml,
     text_numbers,
     unpack_block,
 )
 
-CORNERS = {"line": 2, **USED}
 HEADERS = {"UInt32": "u4", "UInt64": "u8"}
 KINDS = {
     f"{name}{bits}": f"{code}{bits // 8}" for name, code in (("Int", "i"), ("UInt", "u")) for bits in (8, 16, 32, 64)
@@ -110,9 +111,10 @@ class VtuArrays:
                 return Stored(b"".join((element.text or "").encode().split()), 0, raw=False)
             case "appended":
                 offset = element.get("offset", "").strip()
-                if not (offset.isascii() and offset.isdigit()) or len(offset) > 18:
+                place = parse_count(offset, digits=18)
+                if place is None:
                     raise UnreadableError(f"has an array at offset {offset[:40]!r}, not a count")
-                return Stored(self.appended, int(offset), self.raw)
+                return Stored(self.appended, place, self.raw)
             case other:
                 raise UnreadableError(f"has an array in format {other!r:.40}; ascii, binary and appended can be read")
 
@@ -157,7 +159,7 @@ def _unpacked_size(words: UInt[np.ndarray, " words"]) -> int:
 def _arrange_in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
     """Rows of as many numbers as the array has components; without that word a plain run of numbers."""
     word = (element.get("NumberOfComponents") or "1").strip()
-    columns = int(word) if word.isascii() and word.isdigit() and len(word) < 9 else 0
+    columns = parse_count(word, digits=8) or 0
     if not 0 < columns <= MOST_COMPONENTS or len(values) % columns:
         raise UnreadableError(f"has an array of {len(values)} numbers in {word[:40]!r} components: it is damaged")
     return values if columns == 1 else values.reshape(-1, columns)
@@ -175,23 +177,23 @@ class Grid(NamedTuple):
 
 def read_vtu(data: bytes) -> Drawing:
     """The drawing in the bytes of a .vtu file. Lines and cells have the tags in the first of TAG_FIELDS."""
-    arrays, piece = _open(data)
-    grid = _grid(arrays, piece)
-    names = _kind_names(grid.kind)
-    tags = _tags(arrays, piece, len(grid.kind))
+    arrays, piece = _open_grid(data)
+    grid = _read_grid(arrays, piece)
+    names = _name_kinds(grid.kind)
+    tags = _read_tags(arrays, piece, len(grid.kind))
     blocks = []
     for number, name in names.items():
         cell = np.flatnonzero(grid.kind == number)
         physical = np.zeros(len(cell), np.int64) if tags is None else tags[cell]
-        blocks.append(Block(name, cell, _corners(grid, cell, name), physical))
+        blocks.append(Block(name, cell, _list_corners(grid, cell, name), physical))
     return Drawing(grid.points, np.arange(len(grid.points)), blocks, {})
 
 
 def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     """The scalar cell arrays of a .vtu file by name, for its triangles and quadrilaterals in the order of the file."""
-    arrays, piece = _open(data)
-    kind = _grid(arrays, piece).kind
-    used = np.isin(kind, [number for number, name in _kind_names(kind).items() if name in USED])
+    arrays, piece = _open_grid(data)
+    kind = _read_grid(arrays, piece).kind
+    used = np.isin(kind, [number for number, name in _name_kinds(kind).items() if name in USED])
     fields = {}
     for name, element in _arrays_by_name(piece, "CellData").items():
         values = arrays.read(element)
@@ -200,7 +202,7 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     return fields
 
 
-def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
+def _open_grid(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
     """The arrays and the only piece of a grid, once its arrays together are known to fit the budget."""
     raw, begin = appended_data(data)
     # Bytes of any value may follow <AppendedData encoding="raw">.
@@ -217,7 +219,7 @@ def _open(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
     return arrays, pieces[0]
 
 
-def _grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
+def _read_grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     points, cells = _read_count(piece, "NumberOfPoints"), _read_count(piece, "NumberOfCells")
     places = piece.findall("./Points/DataArray")
     if len(places) != 1:
@@ -245,10 +247,11 @@ def _arrays_by_name(piece: ElementTree.Element, section: str) -> Mapping[str, El
 
 
 def _read_count(piece: ElementTree.Element, name: str) -> int:
-    words = (piece.get(name) or "").split()
-    if len(words) != 1 or not words[0].isascii() or not words[0].isdigit() or len(words[0]) > 18:
-        raise UnreadableError(f"has {name}={(piece.get(name) or '')[:40]!r}, not a count")
-    return int(words[0])
+    text = piece.get(name) or ""
+    count = parse_count(text.strip(), digits=18)
+    if count is None:
+        raise UnreadableError(f"has {name}={text[:40]!r}, not a count")
+    return count
 
 
 def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
@@ -259,7 +262,7 @@ def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[
     return values.astype(np.int64)
 
 
-def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
+def _name_kinds(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
     """The VTK types that occur, by the names that meshio gives them."""
     known = importlib.import_module("meshio._vtk_common").vtk_to_meshio_type
     numbers = np.unique(kind).tolist()
@@ -269,18 +272,18 @@ def _kind_names(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
     return {number: known[number] for number in numbers}
 
 
-def _corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
+def _list_corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
     """The corners of cells of one kind; kinds that cannot be used keep their count and lose their corners."""
-    if name not in CORNERS:
+    wanted = KEPT_CORNERS.get(name)
+    if wanted is None:
         return np.empty((len(cell), 0), np.int64)
-    wanted = CORNERS[name]
     if (bad := np.flatnonzero(grid.end[cell] - grid.begin[cell] != wanted)).size:
         k = cell[bad[0]]
         raise UnreadableError(f"lists {grid.end[k] - grid.begin[k]} corners of cell {k}, a {name} with {wanted}")
     return grid.connectivity[grid.begin[cell][:, None] + np.arange(wanted)]
 
 
-def _tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
+def _read_tags(arrays: VtuArrays, piece: ElementTree.Element, cells: int) -> Num[np.ndarray, " cells"] | None:
     listed = _arrays_by_name(piece, "CellData")
     for name in TAG_FIELDS:
         if name in listed:

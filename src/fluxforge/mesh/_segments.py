@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fluxforge.mesh._cells import cross
+
 # The most edges and candidate pairs examined, which bounds the time; the batch size bounds the memory.
 MOST_EDGES = 1_000_000
 MOST_PAIRS = 10_000_000
@@ -34,7 +36,7 @@ def find_clash(edges: Segments) -> tuple[Clash | None, bool]:
     if not 0 < len(edges.a) <= MOST_EDGES:
         return None, not len(edges.a)
     spent = 0
-    for i, j in _candidates(edges):
+    for i, j in _list_candidates(edges):
         spent += len(i)
         if (clash := _clash_among(edges, i, j)) is not None:
             return clash, True
@@ -48,8 +50,8 @@ def _clash_among(edges: Segments, i: Int[np.ndarray, " pairs"], j: Int[np.ndarra
     gap = edges.a[j] - edges.a[i]
     squared_d, squared_e = np.einsum("ne,ne->n", d, d), np.einsum("ne,ne->n", e, e)
     # On which side of the first edge the ends of the second lie, and the other way round.
-    a_of_j, b_of_j = _cross(d, gap), _cross(d, gap + e)
-    a_of_i, b_of_i = _cross(e, -gap), _cross(e, d - gap)
+    a_of_j, b_of_j = cross(d, gap), cross(d, gap + e)
+    a_of_i, b_of_i = cross(e, -gap), cross(e, d - gap)
     if (k := _first_index(_is_inside(a_of_j, np.einsum("ne,ne->n", d, gap), squared_d))) is not None:
         return Clash(int(i[k]), int(j[k]), crossing=False)
     if (k := _first_index(_is_inside(a_of_i, -np.einsum("ne,ne->n", e, gap), squared_e))) is not None:
@@ -79,11 +81,7 @@ def _are_apart(
     return ((p > clear) & (q < -clear)) | ((p < -clear) & (q > clear))
 
 
-def _cross(a: Float[np.ndarray, "n 2"], b: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
-
-
-def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
+def _list_candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
     """Pairs whose boxes share a square of a grid. Edges are sorted into grids by length, a factor of four each.
 
     An edge is stored in the grid of its own length, where it touches at most four squares, and looked up in that grid
@@ -95,10 +93,10 @@ def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], In
     for this in np.unique(level):
         owners, visitors = np.flatnonzero(level == this), np.flatnonzero(level <= this)
         square = size[owners].max()
-        key, owner = _entries(low[owners] / square, high[owners] / square, owners)
+        key, owner = _list_entries(low[owners] / square, high[owners] / square, owners)
         order = np.argsort(key, kind="stable")
         key, owner = key[order], owner[order]
-        wanted, visitor = _entries(low[visitors] / square, high[visitors] / square, visitors)
+        wanted, visitor = _list_entries(low[visitors] / square, high[visitors] / square, visitors)
         begin, end = np.searchsorted(key, wanted, "left"), np.searchsorted(key, wanted, "right")
         for i, j in _join_entries(owner, visitor, begin=begin, end=end):
             # Edges of one length class visit each other: one of the two visits is enough.
@@ -106,7 +104,7 @@ def _candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], In
             yield i[once], j[once]
 
 
-def _entries(
+def _list_entries(
     low: Float[np.ndarray, "n 2"], high: Float[np.ndarray, "n 2"], name: Int[np.ndarray, " n"]
 ) -> tuple[Int[np.ndarray, " entries"], Int[np.ndarray, " entries"]]:
     """The squares of side 1 that each box touches, as hashed keys, with the name of the box."""

@@ -52,7 +52,7 @@ def wall_velocity(graph: DualGraph, equation: Equation, fields: ParameterFields)
 
 def wall_conductance(graph: DualGraph, equation: Equation, fields: ParameterFields) -> WallField:
     """K/δ between the owners and the ghosts of the boundary faces."""
-    K = np.broadcast_to(_conductivity(graph, equation, fields), (graph.ghosts,))
+    K = np.broadcast_to(_evaluate_conductivity(graph, equation, fields), (graph.ghosts,))
     conductance: WallField = K / graph.delta[graph.interior :]
     return conductance
 
@@ -66,7 +66,7 @@ def _robin(graph: DualGraph, equation: Equation, fields: ParameterFields) -> Wal
         return np.where(total > 0, conductance / total, 1.0)
 
 
-def _conductivity(graph: DualGraph, equation: Equation, fields: ParameterFields) -> Any:
+def _evaluate_conductivity(graph: DualGraph, equation: Equation, fields: ParameterFields) -> Any:
     """K of the owners of the boundary faces, along the normal."""
     tensor = equation.diffusion_tensor
     if tensor is not None:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Num, Shaped
 from fluxforge._arguments import check_kind, check_path
 from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
+from fluxforge.mesh._cells import mark_triangles
 from fluxforge.mesh._faces import number_regions
 from fluxforge.mesh._mesh import Mesh, check_mesh
 from fluxforge.mesh._read import FORMATS
@@ -47,7 +48,7 @@ def write(
         raise InputError(f"{path}: the extension {path.suffix!r} is not one of {' '.join(FORMATS)}")
     if not np.isfinite(mesh.points).all():
         raise InputError(f"{path}: the mesh has coordinates that are not finite, so it is not written")
-    fields = _fields(cell_data or {}, len(mesh.cells), path)
+    fields = _check_fields(cell_data or {}, len(mesh.cells), path)
     if fields and format_name not in WITH_CELL_DATA:
         raise InputError(f"{path}: {path.suffix} files cannot carry cell data; .msh .vtk .vtu .xdmf can")
     with atomic_path(path) as temporary:
@@ -59,7 +60,7 @@ def write(
             _write_with_meshio(mesh, fields, format_name, target=temporary, path=path)
 
 
-def _fields(cell_data: Mapping[str, Shaped[np.ndarray, "..."]], cells: int, path: Path) -> Fields:
+def _check_fields(cell_data: Mapping[str, Shaped[np.ndarray, "..."]], cells: int, path: Path) -> Fields:
     """The data as integers or doubles, one row per cell; vectors in the plane get a third component, as VTK has it."""
     _check_names(cell_data, "cell data", path)
     fields = {}
@@ -111,7 +112,7 @@ def _group_by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[st
     """The cells in meshio's blocks, triangles first, and the cells' numbers in that order."""
     if mesh.cells.shape[1] == 3:
         return np.arange(len(mesh.cells)), [("triangle", mesh.cells)]
-    triangle = mesh.cells[:, 3] < 0
+    triangle = mark_triangles(mesh.cells)
     order = np.concatenate([np.flatnonzero(triangle), np.flatnonzero(~triangle)])
     blocks = [("triangle", mesh.cells[triangle][:, :3]), ("quad", mesh.cells[~triangle])]
     return order, [(kind, corners) for kind, corners in blocks if len(corners)]
@@ -124,22 +125,17 @@ def msh_text(mesh: Mesh, fields: Mapping[str, Num[np.ndarray, " cells *component
     """The whole file. A tag without edges is left out."""
     mesh = replace(mesh, boundary={tag: edges for tag, edges in mesh.boundary.items() if len(edges)})
     lines = ["$MeshFormat", "4.1 0 8", "$EndMeshFormat"]
-    for section in (_names(mesh), _entities(mesh), _nodes(mesh), _elements(mesh)):
+    for section in (_name_lines(mesh), _entity_lines(mesh), _node_lines(mesh), _element_lines(mesh)):
         lines.extend(section)
     for name, values in fields.items():
-        lines.extend(_element_data(name, values))
+        lines.extend(_data_lines(name, values))
     return "\n".join(lines) + "\n"
 
 
-def _names(mesh: Mesh) -> Iterator[str]:
-    surfaces = [number for number, name, _ in _surfaces(mesh) if name]
-    yield from ("$PhysicalNames", str(len(surfaces) + len(mesh.boundary)))
-    for number, tag in enumerate(mesh.boundary, start=1):
-        yield f'1 {number} "{tag}"'
-    for number, name, _ in _surfaces(mesh):
-        if name:
-            yield f'2 {number} "{name}"'
-    yield "$EndPhysicalNames"
+def _name_lines(mesh: Mesh) -> Iterator[str]:
+    names = [f'1 {number} "{tag}"' for number, tag in enumerate(mesh.boundary, start=1)]
+    names += [f'2 {number} "{name}"' for number, name, _ in _surfaces(mesh) if name]
+    yield from ("$PhysicalNames", str(len(names)), *names, "$EndPhysicalNames")
 
 
 def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:
@@ -156,27 +152,27 @@ def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:
     return [(number, name, cells) for number, name, cells in surfaces if len(cells)]
 
 
-def _entities(mesh: Mesh) -> Iterator[str]:
+def _entity_lines(mesh: Mesh) -> Iterator[str]:
     """A curve per tag and the surfaces they bound, each with its box and its physical tag."""
     curves, surfaces = len(mesh.boundary), _surfaces(mesh)
     yield from ("$Entities", f"0 {curves} {len(surfaces)} 0")
     for number, edges in enumerate(mesh.boundary.values(), start=1):
-        yield f"{number} {_box(mesh, edges)} 1 {number} 0"
+        yield f"{number} {_format_box(mesh, edges)} 1 {number} 0"
     around = "".join(f" {number}" for number in range(1, curves + 1))
     for number, name, these in surfaces:
         corners = mesh.cells[these]
         tags = f"1 {number}" if name else "0"
-        yield f"{number} {_box(mesh, corners[corners >= 0])} {tags} {curves}{around}"
+        yield f"{number} {_format_box(mesh, corners[corners >= 0])} {tags} {curves}{around}"
     yield "$EndEntities"
 
 
-def _box(mesh: Mesh, used: Int[np.ndarray, "*n"]) -> str:
+def _format_box(mesh: Mesh, used: Int[np.ndarray, "*n"]) -> str:
     corners = mesh.points[used.ravel()]
     low, high = corners.min(axis=0), corners.max(axis=0)
     return f"{low[0].item()!r} {low[1].item()!r} 0 {high[0].item()!r} {high[1].item()!r} 0"
 
 
-def _nodes(mesh: Mesh) -> Iterator[str]:
+def _node_lines(mesh: Mesh) -> Iterator[str]:
     count = len(mesh.points)
     yield from ("$Nodes", f"1 {count} 1 {count}", f"2 1 0 {count}")
     yield from map(str, range(1, count + 1))
@@ -185,9 +181,9 @@ def _nodes(mesh: Mesh) -> Iterator[str]:
     yield "$EndNodes"
 
 
-def _elements(mesh: Mesh) -> Iterator[str]:
+def _element_lines(mesh: Mesh) -> Iterator[str]:
     number = np.arange(1, len(mesh.cells) + 1)
-    triangle = np.full(len(mesh.cells), True) if mesh.cells.shape[1] == 3 else mesh.cells[:, 3] < 0
+    triangle = mark_triangles(mesh.cells)
     kinds = [(TRIANGLE, triangle, 3), (QUADRILATERAL, ~triangle, 4)]
     blocks = []
     for surface, _, cells in _surfaces(mesh):
@@ -205,7 +201,7 @@ def _elements(mesh: Mesh) -> Iterator[str]:
     yield "$EndElements"
 
 
-def _element_data(name: str, values: Num[np.ndarray, " cells *components"]) -> Iterator[str]:
+def _data_lines(name: str, values: Num[np.ndarray, " cells *components"]) -> Iterator[str]:
     """One view: its name, the time 0, then step 0, the number of components and of cells, and a row per cell."""
     rows = values.reshape(len(values), -1)
     yield from ("$ElementData", "1", f'"{name}"', "1", "0", "3", "0", str(rows.shape[1]), str(len(rows)))

@@ -4,6 +4,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -68,7 +69,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
     if name in BUILT_IN:
         return BUILT_IN[name]
     if Path(name).suffix == ".toml" or Path(name).is_file():
-        return _load(Path(name))
+        return _load_file(Path(name))
     close = difflib.get_close_matches(name, BUILT_IN, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     known = ", ".join(BUILT_IN)
@@ -84,23 +85,23 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
     if not fields.name.isprintable() or not 1 <= len(fields.name) <= 100 or len(fields.parameters) > _MOST_PARAMETERS:
         raise EquationError(f"{where}: should have a name of one line and at most {_MOST_PARAMETERS} parameters")
     parameters = tuple(
-        Parameter(name, each.meaning, each.rank, each.where, _unit(each.units), each.default)
+        Parameter(name, each.meaning, each.rank, each.where, _to_unit(each.units), each.default)
         for name, each in fields.parameters.items()
     )
     try:
-        formula = _Formulas(fields, parameters)
+        formula = partial(_read_formula, fields, parameters)
         return Equation(
             name=fields.name,
             unknown=fields.unknown,
             summary=fields.summary,
             parameters=parameters,
-            capacity=formula.read("capacity"),
-            transported=formula.read("transported"),
+            capacity=formula("capacity"),
+            transported=formula("transported"),
             velocity=fields.velocity,
-            diffusion=formula.read("diffusion"),
-            reaction=formula.read("reaction"),
-            two_point=None if fields.two_point is None else formula.read("two_point"),
-            unknown_unit=_unit(fields.unknown_units) or OF_UNKNOWN,
+            diffusion=formula("diffusion"),
+            reaction=formula("reaction"),
+            two_point=None if fields.two_point is None else formula("two_point"),
+            unknown_unit=_to_unit(fields.unknown_units) or OF_UNKNOWN,
         )
     except (EquationError, ExpressionError) as error:
         raise EquationError(f"{where}: {error}") from error
@@ -119,9 +120,11 @@ def to_document(equation: Equation) -> JsonObject:
             diffusion=to_text(equation.diffusion),
             reaction=to_text(equation.reaction),
             two_point=None if equation.two_point is None else to_text(equation.two_point),
-            unknown_units=None if equation.unknown_unit == OF_UNKNOWN else _powers(equation.unknown_unit),
+            unknown_units=None if equation.unknown_unit == OF_UNKNOWN else _to_powers(equation.unknown_unit),
             parameters={
-                p.name: _Parameter(p.meaning, p.rank, p.where, None if p.unit is None else _powers(p.unit), p.default)
+                p.name: _Parameter(
+                    p.meaning, p.rank, p.where, None if p.unit is None else _to_powers(p.unit), p.default
+                )
                 for p in equation.parameters
             },
         )
@@ -130,32 +133,31 @@ def to_document(equation: Equation) -> JsonObject:
     return document
 
 
-class _Formulas:
-    """Parses the formulas of a document, each with the names it may contain."""
+def _read_formula(fields: _Document, parameters: tuple[Parameter, ...], field: str) -> sp.Expr:
+    """The formula of a field, of the names that it may contain."""
+    names = [fields.unknown, *(p.name for p in parameters)]
+    if field == "two_point":
+        names = [
+            f"{fields.unknown}_P",
+            f"{fields.unknown}_N",
+            "delta",
+            *(n for p in parameters for n in p.edge_names()),
+        ]
+    try:
+        return parse(getattr(fields, field), list(dict.fromkeys(names)))
+    except ExpressionError as error:
+        raise ExpressionError(f"field {field!r}: {error}") from error
 
-    def __init__(self, fields: _Document, parameters: tuple[Parameter, ...]) -> None:
-        self._fields = fields
-        names = [fields.unknown, *(p.name for p in parameters)]
-        edge = [f"{fields.unknown}_P", f"{fields.unknown}_N", "delta", *(n for p in parameters for n in p.edge_names())]
-        self._names = {"two_point": list(dict.fromkeys(edge))}
-        self._otherwise = list(dict.fromkeys(names))
 
-    def read(self, field: str) -> sp.Expr:
-        try:
-            return parse(getattr(self._fields, field), self._names.get(field, self._otherwise))
-        except ExpressionError as error:
-            raise ExpressionError(f"field {field!r}: {error}") from error
-
-
-def _unit(powers: _Powers | None) -> Unit | None:
+def _to_unit(powers: _Powers | None) -> Unit | None:
     return None if powers is None else unit(powers.length, powers.time, powers.unknown)
 
 
-def _powers(powers: Unit) -> _Powers:
+def _to_powers(powers: Unit) -> _Powers:
     return _Powers(*(int(power) for power in powers))
 
 
-def _load(path: Path) -> Equation:
+def _load_file(path: Path) -> Equation:
     try:
         content = path.read_bytes()[: _LARGEST + 1]
         if len(content) > _LARGEST:

@@ -9,18 +9,8 @@ import sympy as sp
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
-from fluxforge.pde._parameter import (
-    NUMBER,
-    Parameter,
-    Rank,
-    Unit,
-    Where,
-    check_formulas,
-    check_names,
-    check_two_point,
-    check_units,
-    unit,
-)
+from fluxforge.pde._check import check_formulas, check_names, check_two_point, check_units
+from fluxforge.pde._parameter import NUMBER, Parameter, Rank, Unit, Where, unit
 from fluxforge.pde._words import Words, latex_text, plain_text, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
@@ -267,6 +257,7 @@ def _components(parameter: Parameter, dimension: int, given: Mapping[str, Given]
 _DIFFUSIVITY = unit(length=2, time=-1)
 _SPEED = unit(length=1, time=-1)
 _u = symbol("u")
+_D = Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0)
 
 HEAT = Equation(
     name="heat",
@@ -312,10 +303,7 @@ ADVECTION = Equation(
 ADVECTION_DIFFUSION = Equation(
     name="advection-diffusion",
     summary="transport by a given velocity, and diffusion",
-    parameters=(
-        _velocity(),
-        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
-    ),
+    parameters=(_velocity(), _D),
     transported=_u,
     velocity="velocity",
     diffusion=symbol("D"),
@@ -342,10 +330,7 @@ TRAFFIC = Equation(
 REACTION_DIFFUSION = Equation(
     name="reaction-diffusion",
     summary="diffusion and growth to 1, the equation of Fisher, Kolmogorov, Petrovsky and Piskunov",
-    parameters=(
-        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
-        Parameter("r", meaning="rate of growth", unit=unit(time=-1), default=1.0),
-    ),
+    parameters=(_D, Parameter("r", meaning="rate of growth", unit=unit(time=-1), default=1.0)),
     diffusion=symbol("D"),
     reaction=symbol("r") * _u * (1 - _u),
     unknown_unit=NUMBER,
@@ -354,10 +339,7 @@ REACTION_DIFFUSION = Equation(
 ALLEN_CAHN = Equation(
     name="allen-cahn",
     summary="diffusion and separation into the phases -1 and 1, the equation of Allen and Cahn",
-    parameters=(
-        Parameter("D", meaning="diffusivity", where=Where.CELL, unit=_DIFFUSIVITY, default=1.0),
-        Parameter("r", meaning="rate of separation", unit=unit(time=-1), default=1.0),
-    ),
+    parameters=(_D, Parameter("r", meaning="rate of separation", unit=unit(time=-1), default=1.0)),
     diffusion=symbol("D"),
     reaction=symbol("r") * (_u - _u**3),
     unknown_unit=NUMBER,

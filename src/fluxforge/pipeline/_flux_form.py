@@ -13,7 +13,8 @@ from fluxforge._machine import environment
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.data._model import model_of
-from fluxforge.data._source import RefinedSource, source
+from fluxforge.data._refined import RefinedSource
+from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._engines import engine
 from fluxforge.distil._front import Front

@@ -14,8 +14,9 @@ from fluxforge import recipe
 from fluxforge.data._ensemble import unseen_meshes, unseen_problems
 from fluxforge.data._model import model_of
 from fluxforge.data._problem import AbstractSource, Problem, scale_step
-from fluxforge.data._source import hops_of, source
+from fluxforge.data._source import source
 from fluxforge.errors import TrainingError
+from fluxforge.gnn._build import hops_of
 from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.loss._loss import data_loss
 from fluxforge.scheme._scheme import Hop

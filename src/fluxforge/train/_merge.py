@@ -63,7 +63,7 @@ def merge_units(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     # Units may cancel each other.
     lines = [line for line in lines if max(abs(line.rise), abs(line.fall)) > FLOOR]
     lines.sort(key=lambda line: -max(abs(line.rise), abs(line.fall)) * float(np.ptp(x @ line.u)))
-    return _mlp(lines, constant, inputs=W.shape[1])
+    return _to_mlp(lines, constant, inputs=W.shape[1])
 
 
 def _join_unit(lines: list[Line], w: Float[np.ndarray, " inputs"], bias: float, weight: float) -> list[Line]:
@@ -91,7 +91,7 @@ def _add_slope(lines: list[Line], slope: Float[np.ndarray, " inputs"], constant:
     return [*lines, Line(u, 0.0, length, -length)], constant
 
 
-def _mlp(lines: list[Line], constant: float, *, inputs: int) -> MLP:
+def _to_mlp(lines: list[Line], constant: float, *, inputs: int) -> MLP:
     units = 2 * max(len(lines), 1)
     W, b, out = np.zeros((units, inputs)), np.zeros(units), np.zeros((1, units))
     for k, line in enumerate(lines):

@@ -106,18 +106,20 @@ def polish(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish)
 def _polish_weights(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish) -> AbstractNetwork:
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(arrays)
+
+    def with_weights(v: Vector) -> AbstractNetwork:
+        return eqx.combine(unravel(v), static)
+
     if how.method == "lbfgs":
-        weights = _lbfgs(
-            lambda v: sum(data_loss(spec)(eqx.combine(unravel(v), static), problems).values()), flat, how.steps
+        return with_weights(
+            _minimise_by_lbfgs(lambda v: sum(data_loss(spec)(with_weights(v), problems).values()), flat, how.steps)
         )
-    else:
-        refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
-        weights = levenberg_marquardt(
-            lambda v: jax.vmap(lambda p: defects(spec)(eqx.combine(unravel(v), static), p))(problems).ravel(),
-            flat,
-            steps=how.steps,
-        )
-    return eqx.combine(unravel(weights), static)
+    refuse_large_jacobian(how, rows=problems.T.size, parameters=len(flat))
+
+    def residual(v: Vector) -> Float[Array, " rows"]:
+        return jax.vmap(lambda p: defects(spec)(with_weights(v), p))(problems).ravel()
+
+    return with_weights(levenberg_marquardt(residual, flat, steps=how.steps))
 
 
 def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:
@@ -129,7 +131,9 @@ def refuse_large_jacobian(how: Polish, *, rows: int, parameters: int) -> None:
         )
 
 
-def _lbfgs(loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int) -> Float[Array, " parameters"]:
+def _minimise_by_lbfgs(
+    loss: Callable[[Any], Any], start: Float[Array, " parameters"], steps: int
+) -> Float[Array, " parameters"]:
     import optimistix as optx  # half a second of importing, which only this method needs
 
     solver: Any = optx.BestSoFarMinimiser(optx.LBFGS(rtol=1e-12, atol=1e-14))

@@ -22,6 +22,8 @@ from fluxforge.train._optimise import levenberg_marquardt
 
 Vector: TypeAlias = Float[Array, " parameters"]
 Mask: TypeAlias = Bool[np.ndarray, " parameters"]
+Tries: TypeAlias = Float[np.ndarray, "tries parameters"]
+Masks: TypeAlias = Bool[np.ndarray, "tries parameters"]
 Defects: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
 # A fit with a smaller largest defect is exact.
@@ -66,32 +68,24 @@ class Pruner:
                 break
         return held
 
-    def prune_groups(self, held: Pruned, groups: list[Mask], *, exact: float = EXACT) -> Pruned:
+    def prune_groups(self, held: Pruned, groups: list[Mask]) -> Pruned:
         """Repeatedly remove the group whose removal leaves the best refit, while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
             refit = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
-            if not refit.defect <= exact:
+            if not refit.defect <= EXACT:
                 break
             held = refit
         return held
 
-    def _best(
-        self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
-    ) -> Pruned:
+    def _best(self, starts: Tries, masks: Masks) -> Pruned:
         """The least defect; among exact fits, the one with the fewest parameters."""
         values, defects = self._fit_batches(starts, masks)
         worst = np.nan_to_num(defects, nan=np.inf)
         exact = worst <= EXACT
-        k = (
-            int(np.argmin(np.where(exact, masks.sum(axis=1), len(masks[0]) + 1)))
-            if exact.any()
-            else int(np.argmin(worst))
-        )
+        k = int(np.argmin(np.where(exact, masks.sum(axis=1), len(masks[0]) + 1) if exact.any() else worst))
         return Pruned(values[k], masks[k], float(worst[k]))
 
-    def _fit_batches(
-        self, starts: Float[np.ndarray, "tries parameters"], masks: Bool[np.ndarray, "tries parameters"]
-    ) -> tuple[Float[np.ndarray, "tries parameters"], Float[np.ndarray, " tries"]]:
+    def _fit_batches(self, starts: Tries, masks: Masks) -> tuple[Tries, Float[np.ndarray, " tries"]]:
         """Fit in batches of `STARTS`, the last one filled up with earlier starts, to compile only once."""
         tries = len(starts)
         rounds = np.resize(np.arange(tries), (-(-tries // STARTS), STARTS))
@@ -128,9 +122,9 @@ def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -
     reductions = []
     for network in networks:
         tables = [np.asarray(x, float) for x in inputs(network, problems)]
-        merges = [merge_units(f, x) for f, x in zip(mlps(network), tables, strict=True)]
-        whole = with_mlps(network, merges)
-        start = with_mlps(network, [_keep_strongest_line(f) for f in merges])
+        merges = [merge_units(f, x) for f, x in zip(network.mlps, tables, strict=True)]
+        whole = network.with_mlps(merges)
+        start = network.with_mlps([_keep_strongest_line(f) for f in merges])
         flat, unravel = ravel_pytree(eqx.filter(start, eqx.is_array))
         static = eqx.filter(start, eqx.is_array, inverse=True)
         pruner = pruner or Pruner(lambda v, u=unravel, s=static: _defects(eqx.combine(u(v), s), problems))  # type: ignore[misc]
@@ -148,16 +142,6 @@ def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -
     return reductions
 
 
-def mlps(network: Network) -> list[Any]:
-    """The MLPs of a network, layer by layer, messages before update."""
-    return [f for layer in network.layers for f in (*(m.f for m in layer.messages), layer.update.f)]
-
-
-def with_mlps(network: Network, new: Sequence[MLP]) -> Network:
-    """The network with other MLPs in the same places."""
-    return eqx.tree_at(mlps, network, list(new))
-
-
 @eqx.filter_jit
 def _defects(network: Network, problems: Problem) -> Float[Array, " rows"]:
     return jnp.asarray(jax.vmap(step_of(network))(problems) - problems.answer).ravel()
@@ -166,12 +150,8 @@ def _defects(network: Network, problems: Problem) -> Float[Array, " rows"]:
 def _keep_strongest_line(mlp: MLP) -> MLP:
     """The strongest line of a merged MLP, without biases."""
     first, last = mlp.layers
-    return MLP(
-        (
-            Linear(first.weight[:UNITS], jnp.zeros(UNITS)),
-            Linear(last.weight[:, :UNITS], jnp.zeros_like(last.bias)),
-        )
-    )
+    below = Linear(first.weight[:UNITS], jnp.zeros(UNITS))
+    return MLP((below, Linear(last.weight[:, :UNITS], jnp.zeros_like(last.bias))))
 
 
 def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
@@ -201,7 +181,7 @@ def _starts_with(prefix: str, path: str) -> bool:
 
 
 def _first_weight(k: int, network: Network) -> Any:
-    return mlps(network)[k].layers[0].weight
+    return network.mlps[k].layers[0].weight
 
 
 def _mark_inputs(network: Network) -> list[Mask]:
@@ -209,9 +189,9 @@ def _mark_inputs(network: Network) -> list[Mask]:
     arrays = eqx.filter(network, eqx.is_array)
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), arrays)
     masks = []
-    for k, f in enumerate(mlps(network)):
+    for k, f in enumerate(network.mlps):
         for column in range(f.layers[0].weight.shape[1]):
-            read = mlps(nothing)[k].layers[0].weight.at[:, column].set(True)
+            read = nothing.mlps[k].layers[0].weight.at[:, column].set(True)
             masks.append(eqx.tree_at(partial(_first_weight, k), nothing, read))
     return [np.asarray(ravel_pytree(each)[0], bool) for each in masks]
 

@@ -1,6 +1,7 @@
 """State of a training run, one guarded optimiser step of one member, and chunks of steps of all members."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -54,7 +55,7 @@ def begin(spec: Recipe, transform: optax.GradientTransformation, source: Abstrac
 
     Without a source, inputs are not standardised.
     """
-    input_standards = _standards(spec, source) if spec.network.standardise and source is not None else None
+    input_standards = _measure_standards(spec, source) if spec.network.standardise and source is not None else None
     arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
     member_keys = [jax.random.fold_in(jax.random.key(spec.seed), k) for _ in arms for k in range(spec.seeds)]
     keys = jnp.stack(member_keys)
@@ -77,14 +78,12 @@ def begin(spec: Recipe, transform: optax.GradientTransformation, source: Abstrac
 
 def _build_network(spec: Recipe, key: PRNGKeyArray, input_standards: tuple[Standard, ...] | None) -> AbstractNetwork:
     network = build_network(spec.network, key, equation_of(spec))
-    return (
-        standardise(network, input_standards)
-        if input_standards is not None and isinstance(network, Network)
-        else network
-    )
+    if input_standards is None or not isinstance(network, Network):
+        return network
+    return standardise(network, input_standards)
 
 
-def _standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:
+def _measure_standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, ...]:
     """Mean and spread of every MLP's inputs on problems that are the same for all seeds."""
     key = jax.random.fold_in(jax.random.key(spec.seed), _MEASURED)
     problems = eqx.filter_jit(lambda source, key: source.batch(key, _PROBLEMS))(source, key)
@@ -193,22 +192,18 @@ def chunk_function(
     def chunk(state: State, source: AbstractSource, count: Int[Array, ""]) -> tuple[State, Means]:
         step = step_function(spec, source, transform)
         over_members = eqx.filter_vmap(step, in_axes=(eqx.if_array(0), 0, 0, None))
-
-        def once(k: Int[Array, ""], held: tuple[Member, Means]) -> tuple[Member, Means]:
-            before, sums = held
-            members, terms = over_members(before, state.key, state.sparsity, state.step + k)
-            taken = members.skipped == before.skipped
-            return members, {name: sums[name] + jnp.where(taken, value, 0.0) for name, value in terms.items()}
-
         start = Member(state.network, state.optimiser, state.skipped, state.streak, state.usual)
         arrays, static = eqx.partition(start, eqx.is_array)
         zeros = {name: jnp.zeros_like(state.usual) for name in term_names(spec)}
 
-        def body(k: Int[Array, ""], held: tuple[Member, Means]) -> tuple[Member, Means]:
-            members, sums = once(k, (eqx.combine(held[0], static), held[1]))
+        def once(k: Int[Array, ""], held: tuple[Member, Means]) -> tuple[Member, Means]:
+            before, sums = eqx.combine(held[0], static), held[1]
+            members, terms = over_members(before, state.key, state.sparsity, state.step + k)
+            taken = members.skipped == before.skipped
+            sums = {name: sums[name] + jnp.where(taken, value, 0.0) for name, value in terms.items()}
             return eqx.filter(members, eqx.is_array), sums
 
-        arrays, sums = jax.lax.fori_loop(0, count, body, (arrays, zeros))
+        arrays, sums = jax.lax.fori_loop(0, count, once, (arrays, zeros))
         taken = count - (arrays.skipped - state.skipped)
         means = {name: total / taken for name, total in sums.items()}
         return _advance(state, eqx.combine(arrays, static), count, means), means
@@ -225,15 +220,10 @@ def term_names(spec: Recipe) -> tuple[str, ...]:
 def _advance(state: State, members: Member, count: Int[Array, ""], means: Means) -> State:
     loss = sum(means.values())
     better = loss < (1.0 - WORTHWHILE) * state.best
-    return State(
-        network=members.network,
-        optimiser=members.optimiser,
-        key=state.key,
-        sparsity=state.sparsity,
+    return replace(
+        state,
+        **members._asdict(),
         step=state.step + count.astype(jnp.int32),
-        skipped=members.skipped,
-        streak=members.streak,
-        usual=members.usual,
         best=jnp.where(better, loss, state.best),
         stale=jnp.where(better, 0, state.stale + 1),
     )

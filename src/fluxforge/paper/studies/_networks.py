@@ -17,9 +17,10 @@ from fluxforge._types import State
 from fluxforge.data._ensemble import EnsembleSource, unseen_meshes
 from fluxforge.data._model import Model, model_of
 from fluxforge.data._problem import Problem, scale_step
-from fluxforge.data._source import hops_of, source
+from fluxforge.data._source import source
 from fluxforge.distil._constants import Limit
 from fluxforge.distil._stencil import series
+from fluxforge.gnn._build import hops_of
 from fluxforge.gnn._network import AbstractNetwork, Network, cast
 from fluxforge.graph._stages import evaluate_stages
 from fluxforge.loss._loss import defect_of, mean_defect, step_of
