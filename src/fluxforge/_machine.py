@@ -1,4 +1,4 @@
-"""The machine: free memory, processor, cores, and the versions and hardware that results depend on."""
+"""The machine: free memory, mappings, processor, cores, and the versions and hardware that results depend on."""
 
 import os
 import platform
@@ -8,6 +8,9 @@ from pathlib import Path
 
 # Control groups, version 2 then version 1: the memory limit of a container, and its use.
 _GROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+
+# What Linux grants a process unless its administrator has set another number.
+_MOST_MAPPINGS = 65_530
 
 LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", "gmsh", "pyoperon")
 
@@ -37,6 +40,29 @@ def _free_in_group(groups: Path) -> int | None:
         except (OSError, ValueError):  # ValueError: "max", that is, no limit
             continue
     return None
+
+
+def release_programs(maps: Path = Path("/proc/self/maps"), most: Path = Path("/proc/sys/vm/max_map_count")) -> bool:
+    """Drop what JAX has compiled if this process has more than half of the memory mappings it may have.
+
+    Every compiled program holds some, a discovery about 2,000; past the last one XLA ends the process. Programs that
+    are needed again are compiled again. Returns whether they were dropped; systems without these files have no limit.
+    """
+    try:
+        held = maps.read_bytes().count(b"\n")
+    except OSError:
+        return False
+    try:
+        granted = int(most.read_text())
+    except (OSError, ValueError):
+        granted = _MOST_MAPPINGS
+    if 2 * held <= granted:
+        return False
+    # Imported here: the command line reads this module before it needs JAX.
+    import jax
+
+    jax.clear_caches()
+    return True
 
 
 def describe_processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 from cli_runs import Cli
 
@@ -105,6 +107,23 @@ def test_free_memory_falls_back_to_what_the_system_says(
     assert free_memory(told, tmp_path) == 40960
     monkeypatch.delattr(_machine.os, "sysconf")
     assert free_memory(told, tmp_path) is None
+
+
+def test_compiled_programs_are_dropped_before_the_mappings_of_a_process_run_out(tmp_path: Path) -> None:
+    """Past the last mapping XLA ends the process: what many discoveries in one process have compiled must go."""
+    twice = jax.jit(lambda x: x + x)
+    twice(jnp.ones(3))
+    maps, most = tmp_path / "maps", tmp_path / "max_map_count"
+    assert _machine.release_programs(maps, most) is False, "a system without limits"
+    maps.write_text("7f00-7f01 r-xp\n" * 100)
+    assert _machine.release_programs(maps, most) is False, "far from what Linux grants"
+    most.write_text("200\n")
+    assert _machine.release_programs(maps, most) is False
+    assert twice._cache_size() == 1
+    most.write_text("199\n")
+    assert _machine.release_programs(maps, most) is True
+    assert twice._cache_size() == 0
+    assert twice(jnp.ones(3)).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_there_is_a_core() -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
+from fluxforge._machine import release_programs
 from fluxforge.distil._ablation import ablate
 from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
@@ -111,6 +112,7 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
     kind = KINDS[run_kind(spec)]
     result = read_result(spec, folder)
     if result is None:
+        release_programs()
         outcome = kind.discover(spec, folder, tell)
         tell("writing the report", 0, 1)
         result = write_outputs(outcome, kind.report, spec, folder)

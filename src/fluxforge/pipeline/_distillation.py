@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
+from fluxforge._machine import release_programs
 from fluxforge.data._source import source
 from fluxforge.distil._backend import Search
 from fluxforge.distil._compose import choose
@@ -73,6 +74,7 @@ def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
 def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Distilled:
     """Search the formula of a network by the recipe's route; finished searches are read back from the folder."""
     assert spec.search is not None
+    release_programs()
     seconds, network = dict(trained.seconds), trained.network
     loss = measure_network_loss(network, spec)
     formula: Formula | None = None

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from fluxforge._machine import release_programs
 from fluxforge.data._problem import AbstractSource
 from fluxforge.errors import TrainingError
 from fluxforge.gnn._flux_form import FluxNetwork
@@ -79,6 +80,7 @@ def train(
     a batch depends on the seed and the step alone, and checkpoints hold everything else. Raises TrainingError if every
     member failed, InputError if the polish would not fit in memory.
     """
+    release_programs()
     with jax.enable_x64(spec.training.precision == "float64"):
         run = _Run(spec, source, folder, tell or (lambda *_: None))
         state = run.start()
