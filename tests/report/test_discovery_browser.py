@@ -43,7 +43,7 @@ def test_the_page_opens_without_complaint_and_its_formula_is_typeset(report, tmp
     formula = page[page.index('aria-label="The discovered formula"') :]
     assert re.match(r'[^>]*><math display="block"><mtable', formula)
     assert "<mfrac>" in formula
-    assert "What the network does to its neighbours" in page
+    assert "The network's stencil" in page
     # Front-less run: loss, errors and two panels of the limit.
     assert page.count("<svg") == 4
     assert page.rstrip().endswith("</html>")

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from fluxforge.errors import DocumentError
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._discovery_figures import limit_pictures, limit_rows, limit_table
+from fluxforge.report._page import set_powers
 from fluxforge.run.result import Discovery, from_document
 from fluxforge.scheme import find
 
@@ -44,14 +45,14 @@ def with_row(k, **changed):
 def test_constants_that_tend_to_the_same_share_a_panel():
     left, right = limit_figure(read(READ)).axes
     assert (left.get_title(), right.get_title()) == ("towards 1/2", "towards 1")
-    assert {"a1", "c1"} <= set(lines(left))
-    assert "c2" not in lines(left)
-    assert "c2" in lines(right)
+    assert {"$a_{1}$", "$c_{1}$"} <= set(lines(left))
+    assert "$c_{2}$" not in lines(left)
+    assert "$c_{2}$" in lines(right)
 
 
 def test_lines_go_through_the_best_constants_and_the_networks_are_hollow():
     panel = limit_figure(read(READ)).axes[0]
-    best, own = lines(panel)["a1"], lines(panel)["a1 of the network"]
+    best, own = lines(panel)["$a_{1}$"], lines(panel)["$a_{1}$ of the network"]
     assert panel.get_xscale() == "log"
     np.testing.assert_allclose(best.get_xdata(), STEPS)
     np.testing.assert_allclose(best.get_ydata(), 0.5 - 0.2 * np.array(STEPS))
@@ -80,8 +81,9 @@ def test_the_axis_says_what_steps_are_measured_in(result, label):
 
 def test_the_networks_constants_are_those_of_the_formula_and_look_alike():
     drawn = {label: line for panel in limit_figure(read(SEARCHED)).axes for label, line in lines(panel).items()}
-    assert set(drawn) == {"a1", "c1", "c2", "a1 of the network", "c1 of the network", "c2 of the network"}
-    for name in ("a1", "c1"):
+    labels = ("$a_{1}$", "$c_{1}$", "$c_{2}$")
+    assert set(drawn) == {*labels, *(f"{label} of the network" for label in labels)}
+    for name in labels[:2]:
         assert drawn[name].get_color() == drawn[f"{name} of the network"].get_color()
         assert drawn[f"{name} of the network"].get_markerfacecolor() == "none"
 
@@ -107,7 +109,7 @@ def test_rows_come_longest_step_first_whatever_their_order_is():
 
 def test_the_page_explains_the_limit_and_shows_it():
     page = of(READ)
-    assert "so the best constants depend on Δt; what they tend to is the scheme" in page
+    assert "the constants of least residual depend on Δt; their limit as Δt → 0 is the scheme" in page
     assert '<td class="n">0.5000072 ± 3.8 × 10⁻⁶</td><td class="n"><math alttext="1/2"><mfrac>' in page
     assert "fitted at Δt in units of the Fourier step, from 0.5 down to 0.0625." in page
     assert page.count("<svg") == 2
@@ -128,7 +130,7 @@ def test_without_a_limit_the_page_has_none_of_it():
     page = of(RESULT)
     assert "limit" not in discovery_figures(read(RESULT), METRICS)
     assert "The limit of small steps" not in page
-    assert "What the network does" not in page
+    assert "The network's stencil" not in page
     assert '<th scope="row"><math alttext="c2">' in page
 
 
@@ -139,7 +141,7 @@ def text_of(markup):
 @pytest.mark.usefixtures("unpainted")
 def test_both_laws_are_typeset_with_rounded_exponents():
     page = of(READ)
-    section = page[page.index("What the network does to its neighbours") : page.index("An independent check")]
+    section = page[page.index("The network's stencil") : page.index("An independent check")]
     words = " ".join(text_of(section).split())
     assert "≈ 0.80 A 1.03 δ − 0.96 V − 1.00 Δ t 0.96" in words
     assert "≈ 0.19 A P N 1.06 δ P N − 0.99" in words
@@ -227,3 +229,15 @@ def test_a_document_without_a_number_it_needs_is_refused_by_its_field(document, 
 
 def test_steps_that_are_no_steps_are_left_out():
     assert [row.step for row in limit_rows(read(with_row(0, step=0.0)))] == list(STEPS[1:])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a1 at Δt = 0.1: 1.5e-16, not c2.", "a₁ at Δt = 0.1: 1.5 × 10⁻¹⁶, not c₂."),
+        ("R(z) = z**2/2 + z + 1, up to Δt^2", "R(z) = z²/2 + z + 1, up to Δt²"),
+        ("rkl2-8, 1e5 cells, h2o, data/q1.msh", "rkl2-8, 1 × 10⁵ cells, h2o, data/q1.msh"),
+    ],
+)
+def test_powers_and_indices_are_set_and_names_left_alone(text, shown):
+    assert set_powers(text) == shown

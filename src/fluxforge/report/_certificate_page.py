@@ -22,7 +22,7 @@ from fluxforge.report._page import (
     page,
     panels,
     save_figures,
-    spell_powers,
+    set_powers,
     typeset,
     typeset_equation,
 )
@@ -77,7 +77,7 @@ def typeset_lines(certificate: Certificate) -> list[tuple[Line, Markup | str]]:
     return [
         (
             line,
-            typeset_equation(equations[line.property]) if line.property in equations else spell_powers(line.evidence),
+            typeset_equation(equations[line.property]) if line.property in equations else set_powers(line.evidence),
         )
         for line in certificate.lines
     ]

@@ -24,6 +24,7 @@ from fluxforge.report._page import (
     panels,
     plot_formula,
     round_decimals,
+    set_powers,
 )
 from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Numbers
@@ -145,6 +146,8 @@ def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
     for k, name in enumerate(list_terms(metrics)):
         values = np.array([np.atleast_1d(np.asarray(record.get(name), float)) for record in metrics])
         values = np.where(values > 0, values, np.nan)
+        if np.isnan(values).all():  # such as a sparsity of weight 0: nothing to draw, and nothing for the legend
+            continue
         chosen = member if member is not None and member < values.shape[1] else 0
         for other in range(values.shape[1]):
             panel.plot(steps, values[:, other], color=COLOURS[k % 7], linewidth=0.8, alpha=0.35)
@@ -207,7 +210,7 @@ def limit_pictures(result: Discovery) -> list[Shown]:
     for k, names in enumerate(_group_constants(result).values() if limit_rows(result) else ()):
         figure, (panel,) = panels(1)
         outside = _draw_constants(panel, result, names)
-        caption = f"{', '.join(names)} against the step: lines are the formula's best, stars what they tend to"
+        caption = f"{set_powers(', '.join(names))} against the step: lines are those of least loss, stars their limits"
         caption += ", hollow marks the network's own" if _network_names(result, names) else ""
         caption += f", {outside} of which lie outside" if outside else ""
         ends = (
@@ -284,7 +287,8 @@ def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int
     rows = limit_rows(result)
     steps, left = [row.step for row in rows], rows[-1].step / 2
     for k, name in enumerate(names):
-        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_choose_style(k), label=name)
+        label = plot_formula(name) or name
+        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_choose_style(k), label=label)
         _draw_limit(panel, result, name, left=left, look=_choose_style(k))
     low, high = panel.get_ylim()
     reach = BEYOND * (high - low)
@@ -318,7 +322,7 @@ def _draw_limit(panel: Axes, result: Discovery, name: str, *, left: float, look:
 def _network_names(result: Discovery, names: Sequence[str]) -> dict[str, str]:
     """Labels of the network's own constants, for those of the names that it has."""
     present = {name for row in limit_rows(result) for name in row.network or ()}
-    return {name: f"{name} of the network" for name in names if name in present}
+    return {name: f"{plot_formula(name) or name} of the network" for name in names if name in present}
 
 
 def _column(rows: Sequence[Numbers | None], name: str) -> Float[np.ndarray, " steps"]:

@@ -259,15 +259,17 @@ def _laws_in_words(laws: Laws, of_what: str) -> str:
         return ""
     text = "Over one hop the nearest whole powers are not those of a flux."
     if near == {"A": 1, "delta": -1, "V": -1, "dt": 1}:
-        flux = f"the flux {of_what}through the shared face, per area"
+        flux = f"the flux {of_what}through the shared face, divided by the area of the cell"
         text = f"Over one hop the nearest whole powers are A Δt/(δ V): {flux}."
     if not far:
         return text
     legs = all(far.get(f"{name}_{leg}") == near.get(name) for name in ("A", "delta") for leg in ("PN", "NQ"))
     areas = far.get("V_P") == far.get("V_N") == near.get("V")
     if legs and areas and far.get("dt") == 2 * near.get("dt", 0):
-        return f"{text} Over two hops it is the same law twice, once for each face on the way: the flux is repeated."
-    return f"{text} Over two hops it is not the same law twice: what reaches further is something else."
+        return (
+            f"{text} Over two hops it is the same law twice, once for each face of the path: the flux is applied twice."
+        )
+    return f"{text} Over two hops it is not the same law twice."
 
 
 def _whole_powers(law: Law) -> dict[str, int]:

@@ -58,8 +58,8 @@ def describe_question(metrics: Sequence[Metric], equation: str) -> str:
     how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
     what = "temperatures" if equation == HEAT else "values"
     return (
-        f"Which formula carries the {what} of a mesh's cells one time step ahead, "
-        f"as learned by a small network that sees only cells and their neighbours and {how}?"
+        f"The question: by which formula does a small network, which sees only cells and their neighbours and {how}, "
+        f"advance the {what} of a mesh by one time step?"
     )
 
 
@@ -82,8 +82,9 @@ def describe_reading(scheme: Scheme) -> str:
     """How to read the formula."""
     where = "its neighbours N" if scheme.hops() <= {Hop.EDGE} else "its neighbours N and theirs, Q"
     if len(scheme.stages) > 1:
-        return f"In {len(scheme.stages)} rounds, every cell P adds up messages over {where}, and goes on with the sums."
-    return f"Every cell P adds up messages over {where}, and takes one step with the sum."
+        stages = f"In each of {len(scheme.stages)} stages every cell P sums messages over {where}"
+        return f"{stages}; outputs follow from the sums."
+    return f"Every cell P sums messages over {where}, and its new value follows from the sum."
 
 
 def opening_sentence(

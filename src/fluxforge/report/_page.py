@@ -43,7 +43,9 @@ Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Keys of a line of metrics that are not terms of the loss.
 NOT_TERMS = ("step", "skipped", "learning_rate")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_RAISED_TO = re.compile(r"\^(-?\d+)(?![\w.])")
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_RAISED_TO = re.compile(r"(?:\^|\*\*)(-?\d+)(?![\w.])")
+_INDEXED = re.compile(r"(?<![\w./-])([a-z])(\d)(?!\w|\.\w)")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _FRACTION = re.compile(r"-?\d+/\d+")
@@ -77,7 +79,7 @@ def embed_figure(figure: Figure, name: str, caption: str, *, alt: str = "", look
 def page(template: str, **content: Any) -> str:
     """Render a template with these variables; an undefined one is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, spell_powers=spell_powers)
+    environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, set_powers=set_powers)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number, look=CLASSES.__getitem__)
     return environment.get_template(template).render(version=version("fluxforge"), **content)
 
@@ -123,9 +125,10 @@ def decimals(value: float | None, places: int = 3) -> str:
     return "—" if value is None or not math.isfinite(value) else f"{value:.{places}f}".replace("-", "−")
 
 
-def spell_powers(text: str) -> str:
-    """A text with numbers of the form 1.5e-16 spelt out, 1.5 × 10⁻¹⁶ or 0.15 where that is short, and Δt^2 as Δt²."""
+def set_powers(text: str) -> str:
+    """A text with 1.5e-16 as 1.5 × 10⁻¹⁶, or 0.15 where that is short, Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
     text = _RAISED_TO.sub(lambda match: match[1].translate(_RAISED), text)
+    text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_LOWERED), text)
     return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
 
 
