@@ -7,7 +7,7 @@ import pytest
 from safetensors import SafetensorError
 
 from fluxforge import recipe
-from fluxforge.data import _meshes, cache_folder, generate_meshes, meshes
+from fluxforge.data import _cache, _meshes, cache_folder, generate_meshes, meshes
 from fluxforge.mesh import Mesh, squares, write
 
 PLAN: list[dict[str, str | int]] = [
@@ -82,19 +82,20 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
     content = file.read_bytes()
     for spoilt in damaged(content):
         file.write_bytes(spoilt)
-        loaded = _meshes._load(file)
-        assert loaded is None or same(loaded, first), "a damaged file was taken for a whole one"
+        assert _cache.read_cached(file) is None, "a damaged file was taken for a whole one"
     file.write_bytes(content)
-    assert same(_meshes._load(file) or [], first)
+    assert same(generate_meshes(PLAN), first)
+    assert file.read_bytes() == content
 
 
 def test_a_damaged_file_is_made_again_and_mended(cache: Path) -> None:
     first = generate_meshes(PLAN)
     file = only_file(cache)
     file.write_bytes(file.read_bytes()[:-1])
-    assert _meshes._load(file) is None
+    assert _cache.read_cached(file) is None
     assert same(generate_meshes(PLAN), first)
-    assert same(_meshes._load(file) or [], first)
+    assert _cache.read_cached(file) is not None
+    assert same(generate_meshes(PLAN), first)
 
 
 def test_a_cache_that_cannot_be_written_costs_time_not_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +110,7 @@ def test_a_full_disk_costs_time_not_results(cache: Path, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(_meshes, "save_file", full)
+    monkeypatch.setattr(_cache, "save_file", full)
     assert len(generate_meshes(PLAN[:1])) == 1
     assert list(cache.iterdir()) == []
 

@@ -77,7 +77,7 @@ def test_a_refined_answer_is_the_exponential_of_the_corrected_operator() -> None
     assert np.abs(wanted - T).max() > 1e-2
 
 
-def test_answers_are_kept_in_the_cache_and_levels_stop_at_the_tolerance(tmp_path: Path) -> None:
+def test_answers_are_kept_in_the_cache_unless_damaged_and_levels_stop_at_the_tolerance(tmp_path: Path) -> None:
     loose = recipe.override(recipe.load("carry"), {**CHANGES, "data.levels": 3, "data.tolerance": 0.5})
     first: Any = source(loose)
     assert first.levels == 2
@@ -87,5 +87,11 @@ def test_answers_are_kept_in_the_cache_and_levels_stop_at_the_tolerance(tmp_path
     again: Any = source(loose)
     assert np.array_equal(again.problems.answer, first.problems.answer)
     assert kept.stat().st_mtime_ns == written
+    damaged = bytearray(kept.read_bytes())
+    damaged[-1] ^= 1
+    kept.write_bytes(damaged)
+    again = source(loose)
+    assert np.array_equal(again.problems.answer, first.problems.answer)
+    assert again.difference == first.difference
     with pytest.raises(InputError, match=r"data\.noise"):
         recipe.override(loose, {"data.noise": 0.1})

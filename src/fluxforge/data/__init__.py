@@ -1,5 +1,6 @@
 """Training and test problems: pure functions of a spec and a key."""
 
+from fluxforge.data._cache import cache_folder
 from fluxforge.data._ensemble import (
     Ensemble,
     EnsembleSource,
@@ -10,7 +11,7 @@ from fluxforge.data._ensemble import (
     unseen_meshes,
     unseen_problems,
 )
-from fluxforge.data._meshes import cache_folder, divide, divide_cells, generate_meshes, meshes
+from fluxforge.data._meshes import divide, divide_cells, generate_meshes, meshes
 from fluxforge.data._model import PLAIN_HEAT, Model, heat, model_of
 from fluxforge.data._pairs import CORNER_CASES, EQUILATERAL, PairSource, pair, random_pair, two_cells
 from fluxforge.data._problem import (

@@ -1,19 +1,15 @@
 """Meshes of data: read from files, generated and cached under the hash of their arguments, or divided."""
 
-import hashlib
 import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
 
-from fluxforge._files import atomic_path, open_regular, parse_json
-from fluxforge.errors import InputError, StorageError
+from fluxforge._files import parse_json
+from fluxforge.data._cache import Cached, cache_path, read_cached, write_cached
+from fluxforge.errors import InputError
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import generate
@@ -22,12 +18,9 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
 from fluxforge.mesh._read import read
 from fluxforge.recipe._recipe import Meshes
-from fluxforge.run._durable import remove_strays
 
 # Part of the cache's key; incremented whenever the same arguments give other meshes.
 VERSION = 2
-# Temporary files of killed processes are removed from the cache after this time; a mesh is written within seconds.
-AN_HOUR = 3600.0
 
 
 def meshes(spec: Meshes, seed: int) -> list[Mesh]:
@@ -48,22 +41,12 @@ def meshes(spec: Meshes, seed: int) -> list[Mesh]:
 def generate_meshes(plan: list[dict[str, str | int]]) -> list[Mesh]:
     """One mesh per set of arguments of `generate`, from the cache if its file is complete."""
     arguments_text = json.dumps([VERSION, plan], sort_keys=True)
-    place = cache_folder() / f"meshes-{hashlib.sha256(arguments_text.encode()).hexdigest()[:24]}.safetensors"
-    if (cached := _load(place)) is not None:
-        return cached
+    place = cache_path("meshes", arguments_text.encode())
+    if (cached := read_cached(place)) is not None:
+        return _read(cached)
     generated = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
-    # If the cache cannot be written, the results are the same, and computed again next time.
-    with suppress(InputError, StorageError, SafetensorError):
-        _save(place, generated)
-        remove_strays(place.parent, seconds=AN_HOUR)
+    _write(place, generated)
     return generated
-
-
-def cache_folder() -> Path:
-    """`$FLUXFORGE_CACHE`, or `fluxforge` in the user's cache folder."""
-    if folder := os.environ.get("FLUXFORGE_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluxforge"
 
 
 def _engine(wanted: str) -> str:
@@ -71,45 +54,22 @@ def _engine(wanted: str) -> str:
     return ("builtin" if gmsh_problem() else "gmsh") if wanted == "auto" else wanted
 
 
-def _save(place: Path, generated: list[Mesh]) -> None:
+def _write(place: Path, generated: list[Mesh]) -> None:
     arrays: dict[str, np.ndarray] = {}
     for k, mesh in enumerate(generated):
         arrays |= {f"{k}/points": mesh.points, f"{k}/cells": mesh.cells}
         arrays |= {f"{k}/boundary/{tag}": np.asarray(edges) for tag, edges in mesh.boundary.items()}
-    content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     # Names of tags in their order: safetensors sorts its arrays.
     words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in generated])
-    with atomic_path(place) as temporary:
-        save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
+    write_cached(place, arrays, words)
 
 
-def _load(place: Path) -> list[Mesh] | None:
-    """The meshes of a cache file, or None if it is absent or not as it was written."""
-    try:
-        # Refuses a named pipe, on which safetensors would block.
-        open_regular(place).close()
-        with safe_open(place, framework="np") as held:
-            metadata = held.metadata() or {}
-        arrays = load_file(place)
-    except (OSError, SafetensorError):
-        return None
-    words = metadata.get("words", "")
-    if metadata.get("digest") != digest_arrays(arrays, words):
-        return None
-    loaded = []
-    for k, (origin, notes, tags) in enumerate(parse_json(words)):
+def _read(cached: Cached) -> list[Mesh]:
+    arrays, meshes = cached.arrays, []
+    for k, (origin, notes, tags) in enumerate(parse_json(cached.words)):
         boundary = {tag: arrays[f"{k}/boundary/{tag}"] for tag in tags}
-        loaded.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
-    return loaded
-
-
-def digest_arrays(arrays: dict[str, np.ndarray], words: str = "") -> str:
-    """SHA-256 of the words, and of the names, types, shapes and numbers of the arrays."""
-    total = hashlib.sha256(words.encode())
-    for name in sorted(arrays):
-        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        total.update(arrays[name].tobytes())
-    return total.hexdigest()
+        meshes.append(Mesh(arrays[f"{k}/points"], arrays[f"{k}/cells"], boundary, tuple(notes), origin))
+    return meshes
 
 
 def divide_cells(mesh: Mesh) -> Mesh:

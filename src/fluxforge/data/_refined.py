@@ -6,12 +6,9 @@ are evaluated there, and the network is given their averages over its own cells;
 Sources and the values of walls are those of the coarse mesh.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,13 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
-from fluxforge._files import atomic_path, open_regular
 from fluxforge._types import Precision, State
+from fluxforge.data._cache import cache_path, read_cached, write_cached
 from fluxforge.data._ensemble import Ensemble, choose_field, draw_parameters, field_numbers, pose, smooth_field
-from fluxforge.data._meshes import cache_folder, divide
+from fluxforge.data._meshes import divide
 from fluxforge.data._model import Model
 from fluxforge.data._problem import (
     AbstractSource,
@@ -36,7 +31,6 @@ from fluxforge.data._problem import (
     fastest_rate,
     rate_on,
 )
-from fluxforge.errors import InputError, StorageError
 from fluxforge.graph._pad import pad_graph, pad_to_size, padded_size
 from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.graph._stages import evaluate_stages
@@ -79,14 +73,13 @@ def refined_source(
     There are at most `spec.levels`. Answers are cached. Raises InputError for cells that are not triangles.
     """
     words = json.dumps([VERSION, PROBLEMS, recipe_words(spec), seed, dtype, to_document(model.equation), model.values])
-    digest = hashlib.sha256(words.encode() + b"".join(mesh.points.tobytes() for mesh in meshes)).hexdigest()
-    place = cache_folder() / f"refined-{digest[:24]}.safetensors"
+    place = cache_path("refined", words.encode(), *(mesh.points.tobytes() for mesh in meshes))
     drawn = _pose_problems(coarse, spec, model, seed)
-    if (known := _load(place)) is None:
+    if (cached := read_cached(place)) is not None:
+        known = cached.arrays
+    else:
         known = _compute_answers(meshes, coarse, spec, model, drawn)
-        # If the cache cannot be written, the results are the same, and computed again next time.
-        with suppress(InputError, StorageError, SafetensorError), atomic_path(place) as temporary:
-            save_file(known, temporary)
+        write_cached(place, known)
     answers = (put(known["T"], dtype), put(known["answer"], dtype))
     problems = eqx.tree_at(lambda p: (p.T, p.answer), drawn.problems, answers)
     return RefinedSource(problems, int(known["levels"]), float(known["difference"]))
@@ -96,15 +89,6 @@ def recipe_words(spec: Meshes) -> dict[str, object]:
     """The fields of a recipe's data that decide the answers; mesh files are identified by their points."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
-
-
-def _load(place: Path) -> dict[str, np.ndarray] | None:
-    try:
-        open_regular(place).close()
-        arrays: dict[str, np.ndarray] = load_file(place)
-    except (OSError, SafetensorError):
-        return None
-    return arrays if {"T", "answer", "levels", "difference"} <= set(arrays) else None
 
 
 class _Drawn(NamedTuple):

@@ -1,19 +1,13 @@
 """The experiments of a recipe: variables and their ranges, and the measured fluxes, which are cached."""
 
-import hashlib
 import json
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import sympy as sp
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
-from fluxforge._files import atomic_path, open_regular
-from fluxforge.data._meshes import cache_folder, digest_arrays
-from fluxforge.errors import EquationError, ExpressionError, InputError, StorageError
+from fluxforge.data._cache import cache_path, read_cached, write_cached
+from fluxforge.errors import EquationError, ExpressionError, InputError
 from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._setup import (
     LENGTH,
@@ -83,34 +77,14 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
 
 def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Experiment) -> Measured:
     words = json.dumps([VERSION, to_document(experiment.equation), data.tolerance], sort_keys=True)
-    key = hashlib.sha256(words.encode())
-    for name in experiment.names:
-        key.update(name.encode() + np.ascontiguousarray(samples[name]).tobytes())
-    place = cache_folder() / f"experiment-{key.hexdigest()[:24]}.safetensors"
-    if (measured := _load(place)) is not None:
-        return measured
+    inputs = (name.encode() + np.ascontiguousarray(samples[name]).tobytes() for name in experiment.names)
+    place = cache_path("experiment", words.encode(), *inputs)
+    if (cached := read_cached(place)) is not None and set(cached.arrays) == set(Measured._fields):
+        return Measured(**cached.arrays)
     measure = steady_flux if experiment.steady else riemann_flux
     measured = measure(experiment, samples, data.tolerance)
-    # A cache that cannot be written costs time, not results.
-    with suppress(InputError, StorageError, SafetensorError):
-        arrays = {name: np.ascontiguousarray(each) for name, each in measured._asdict().items()}
-        with atomic_path(place) as temporary:
-            save_file(arrays, temporary, metadata={"digest": digest_arrays(arrays)})
+    write_cached(place, measured._asdict())
     return measured
-
-
-def _load(place: Path) -> Measured | None:
-    """The measurements of a cache file, or None if it is absent or not as it was written."""
-    try:
-        open_regular(place).close()
-        with safe_open(place, framework="np") as held:
-            metadata = held.metadata() or {}
-        arrays = load_file(place)
-    except (OSError, SafetensorError):
-        return None
-    if set(arrays) != set(Measured._fields) or metadata.get("digest") != digest_arrays(arrays):
-        return None
-    return Measured(**arrays)
 
 
 def _check_formula(text: str, experiment: Experiment, where: str) -> None:

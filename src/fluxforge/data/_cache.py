@@ -1,0 +1,70 @@
+"""Arrays in the user's cache folder: a file is read if it is exactly as it was written, and is otherwise made again."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
+
+from fluxforge._files import atomic_path, open_regular
+from fluxforge.errors import InputError, StorageError
+from fluxforge.run._durable import remove_strays
+
+# Temporary files of killed processes are removed from the cache after this time; a file is written within seconds.
+AN_HOUR = 3600.0
+
+
+class Cached(NamedTuple):
+    """The arrays of a file, and the words that were written with them."""
+
+    arrays: dict[str, np.ndarray]
+    words: str
+
+
+def cache_folder() -> Path:
+    """`$FLUXFORGE_CACHE`, or `fluxforge` in the user's cache folder."""
+    if folder := os.environ.get("FLUXFORGE_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluxforge"
+
+
+def cache_path(kind: str, *inputs: bytes) -> Path:
+    """The file of what follows from these inputs; `kind` is the beginning of its name."""
+    return cache_folder() / f"{kind}-{hashlib.sha256(b''.join(inputs)).hexdigest()[:24]}.safetensors"
+
+
+def read_cached(place: Path) -> Cached | None:
+    """What a file holds, or None if it is absent or not as it was written."""
+    try:
+        # Refuses a named pipe, on which safetensors would block.
+        open_regular(place).close()
+        with safe_open(place, framework="np") as held:
+            metadata = held.metadata() or {}
+        arrays = load_file(place)
+    except (OSError, SafetensorError):
+        return None
+    words = metadata.get("words", "")
+    return Cached(arrays, words) if metadata.get("digest") == digest_arrays(arrays, words) else None
+
+
+def write_cached(place: Path, arrays: Mapping[str, np.ndarray], words: str = "") -> None:
+    """Write a file. If it cannot be written, results are the same, and computed again next time."""
+    content = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    with suppress(InputError, StorageError, SafetensorError):
+        with atomic_path(place) as temporary:
+            save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
+        remove_strays(place.parent, seconds=AN_HOUR)
+
+
+def digest_arrays(arrays: Mapping[str, np.ndarray], words: str) -> str:
+    """SHA-256 of the words, and of the names, types, shapes and numbers of the arrays."""
+    total = hashlib.sha256(words.encode())
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        total.update(arrays[name].tobytes())
+    return total.hexdigest()
