@@ -8,21 +8,7 @@ from fault_worker import Fault, arm
 from fluxforge import recipe
 from fluxforge.distil import Ablations
 from fluxforge.pipeline import _discover, _distillation, _judgement, _outcome, discover, resume
-
-SMALL = {
-    "network.width": 4,
-    "network.depth": 1,
-    "training.steps": 60,
-    "training.batch": 8,
-    "training.chunk": 10,
-    "training.checkpoint_every": 20,
-    "evaluation.meshes": 0,
-    "search.samples": 100,
-    "search.restarts": 1,
-    "search.evaluations": 600,
-    "search.most_complex": 9,
-    "search.threshold": 1e6,  # whatever is found goes through all stages; it is refused at the end
-}
+from run_files import SMALL
 
 
 def shrink() -> None:

@@ -1,6 +1,5 @@
 """Fifty kills at random moments of a small discovery: the result is bit for bit that of one never killed."""
 
-import json
 import os
 import random
 import shutil
@@ -12,16 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import kill_worker
 import pytest
 
 from processes import line
+from run_files import read_files
 
 KILLS = 50
-# Times are in these, or in what they are digests of; pictures as SVG have random names inside.
-OTHERWISE = ("report.html", "stages/outputs.json", "run.json")
 
 
 @contextmanager
@@ -62,24 +59,6 @@ def _kill(child: int) -> None:
         os.kill(child, signal.SIGKILL)
 
 
-def contents(folder: Path) -> dict[str, Any]:
-    """The files of a run: documents without times, everything else bit for bit."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    return {
-        name: _timeless(json.loads(path.read_bytes())) if name.endswith(".json") else path.read_bytes()
-        for name, path in files.items()
-        if name not in OTHERWISE and not name.endswith(".svg")
-    }
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_timeless(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _timeless(each) for name, each in value.items() if name not in ("seconds", "sha256")}
-    return value
-
-
 @pytest.mark.slow
 def test_fifty_random_kills_change_nothing(tmp_path: Path) -> None:
     with nursery(tmp_path / "compiled", write=True) as process:
@@ -89,8 +68,8 @@ def test_fifty_random_kills_change_nothing(tmp_path: Path) -> None:
         began = time.monotonic()
         assert ended(process, tmp_path / "whole") == 0
         usual = time.monotonic() - began
-        wanted = contents(tmp_path / "whole")
-        assert contents(tmp_path / "first") == wanted
+        wanted = read_files(tmp_path / "whole")
+        assert read_files(tmp_path / "first") == wanted
         while kills < KILLS:
             folder, runs = tmp_path / f"run-{runs}", runs + 1
             began = time.monotonic()
@@ -98,7 +77,7 @@ def test_fifty_random_kills_change_nothing(tmp_path: Path) -> None:
             if not struck:  # the machine is less busy than it was: moments are drawn from a shorter time
                 usual = min(usual, time.monotonic() - began)
             kills += struck
-            assert contents(folder) == wanted
+            assert read_files(folder) == wanted
             assert not list(folder.rglob(".*"))
             shutil.rmtree(folder)
     assert kills == KILLS

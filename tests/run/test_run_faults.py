@@ -3,7 +3,6 @@
 The numerical work is replaced by constants (`toy_pipeline`); folders, writes, signals and exit codes are the real ones.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 from fault_worker import Ended, Fault, Nursery, started
 from fluxforge.mesh import two_cells, write
 from fluxforge.stepping import simulate, write_run
+from run_files import read_files
 from toy_pipeline import STAGES
 
 TIMES = ("seconds", "took_s", "sha256")
@@ -32,23 +32,12 @@ def whole(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     folder = tmp_path_factory.mktemp("whole") / "run"
     ended = nursery.run("discover", "first-order", "-o", folder, folder=folder)
     assert (ended.code, ended.err) == (0, "")
-    return contents(folder), ended.writes
+    return read_run(folder), ended.writes
 
 
-def contents(folder: Path) -> dict[str, Any]:
-    """Every file by its name: the bytes, or of JSON the document without what differs from run to run."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    return {name: _plain(json.loads(path.read_bytes())) if name.endswith(".json") else path.read_bytes()
-            for name, path in files.items()}  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    """Without times, the command line that began the run, and digests of documents that contain these."""
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items() if not name.endswith((*TIMES, "command", ".json"))}
-    return value
+def read_run(folder: Path) -> dict[str, Any]:
+    """Every file, without times, the command line that began the run, and digests of documents that contain these."""
+    return read_files(folder, without=(), differs=lambda name: name.endswith((*TIMES, "command", ".json")))
 
 
 def resume_run(nursery: Nursery, folder: Path, **how: Any) -> Ended:
@@ -71,7 +60,7 @@ def test_killed_at_any_write_a_run_ends_as_one_that_was_not(
         assert ended.code == -9
         ended = resume_run(nursery, folder)
         assert (ended.code, ended.err) == (0, ""), number
-        assert contents(folder) == wanted, number  # strays are gone, too
+        assert read_run(folder) == wanted, number  # strays are gone, too
         shutil.rmtree(folder)
 
 
@@ -83,7 +72,7 @@ def test_killed_again_and_again_a_run_still_ends(
     while resume_run(nursery, folder, fault=Fault("SIGKILL", write=7 + 2 * kills)).code == -9:
         kills += 1
     assert kills > 3
-    assert contents(folder) == whole[0]
+    assert read_run(folder) == whole[0]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +91,7 @@ def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
         assert last.startswith(said)
         assert not list(folder.rglob(".*"))
         assert resume_run(nursery, folder).code == 0
-        assert contents(folder) == whole[0], stage
+        assert read_run(folder) == whole[0], stage
 
 
 @pytest.mark.parametrize("every", [10, pytest.param(5, marks=pytest.mark.slow)])
@@ -126,7 +115,7 @@ def test_a_disk_that_fails_is_an_error_and_no_finding(
         assert not (folder / "stages" / "discovery.json").exists()
         ended = resume_run(nursery, folder)
         assert (ended.code, ended.err) == (0, "")
-        assert contents(folder) == wanted
+        assert read_run(folder) == wanted
 
 
 def test_a_folder_that_is_removed_is_an_error_and_is_not_made_anew(nursery: Nursery, tmp_path: Path) -> None:
@@ -149,7 +138,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
     assert (tmp_path / "run.second").read_text() == (
         f"error: {folder}: is in use by another process: wait until it ends, or stop it\n"
     )
-    assert contents(folder) == whole[0]
+    assert read_run(folder) == whole[0]
 
 
 @pytest.mark.parametrize("stage", ["train 3", "search z1", "certify", "report"])
@@ -165,7 +154,7 @@ def test_a_folder_that_becomes_read_only_for_its_user(
         place.chmod(0o755)
     ended = resume_run(nursery, folder, obey_modes=True)
     assert (ended.code, ended.err) == (0, "")
-    assert contents(folder) == whole[0]
+    assert read_run(folder) == whole[0]
 
 
 PARTS = ("rates", "controls", "symbolic")
@@ -202,7 +191,7 @@ def test_a_part_that_is_killed_or_stopped_ends_as_one_that_was_not(
         assert not (folder / name / f"{name}.json").exists()
         ended = nursery.run("reproduce", name, "-o", folder, folder=folder)
         assert (ended.code, ended.err) == (0, ""), kind
-        assert contents(folder / name) == contents(whole / name)
+        assert read_run(folder / name) == read_run(whole / name)
 
 
 def test_two_processes_on_one_mesh_cache_get_the_same_meshes(nursery: Nursery, tmp_path: Path) -> None:

@@ -6,35 +6,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import skew_kill_worker
 
 from fluxforge.pipeline import _skew, _skew_stages, discover, resume
 from fluxforge.skew import FAMILIES, OBJECTIVES, Judge
+from run_files import drop_fields, read_files
 from toy_pipeline import _verify
 
 SEARCH = [f"skew-search-{name}" for name in ("spread", *OBJECTIVES)]
 VALIDATED = [f"skew-validated-{name}" for name in (*FAMILIES, "stretched")]
 
 
-def timeless(value: Any) -> Any:
-    if isinstance(value, list):
-        return [timeless(each) for each in value]
-    if isinstance(value, dict):
-        return {name: timeless(each) for name, each in value.items() if name not in ("seconds", "sha256")}
-    return value
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    """The files of a run: documents without times, everything else bit for bit; `outputs` has digests of both."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    return {
-        name: timeless(json.loads(path.read_bytes())) if name.endswith(".json") else path.read_bytes()
-        for name, path in files.items()
-        if name not in ("stages/outputs.json", "run.lock")
-    }
+# Digests of documents with times, and the file of a process.
+NAMED = ("stages/outputs.json", "run.lock")
 
 
 class StopError(Exception):
@@ -80,8 +66,8 @@ def test_finished_stages_are_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(_skew_stages, "score_family", real_score)
     again = resume(tmp_path / "run")
     assert not calls
-    assert timeless(again.document) == timeless(whole.document)
-    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+    assert drop_fields(again.document) == drop_fields(whole.document)
+    assert read_files(tmp_path / "run", without=NAMED) == read_files(tmp_path / "whole", without=NAMED)
 
 
 @pytest.mark.slow
@@ -91,7 +77,7 @@ def test_kills_at_every_few_writes_change_nothing(tmp_path):
     assert [ended(tmp_path / "run", 8) for _ in range(7)] == [-signal.SIGKILL] * 7
     assert {path.stem for path in (tmp_path / "run/stages").iterdir()} >= {*SEARCH, *VALIDATED}
     assert ended(tmp_path / "run", -1) == 0
-    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+    assert read_files(tmp_path / "run", without=NAMED) == read_files(tmp_path / "whole", without=NAMED)
     assert {path.stem for path in (tmp_path / "run/stages").iterdir()} >= {*SEARCH, *VALIDATED, "skew"}
 
 

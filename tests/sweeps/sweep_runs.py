@@ -6,11 +6,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).parent
-# Times are in these, or in what they are digests of; the command of a run is another one.
-OTHERWISE = ("report.html", "stages/outputs.json", "run.json")
 
 
 def program(nursery: Path, kind: str) -> tuple[str, ...]:
@@ -35,21 +32,3 @@ def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
     while not path.exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    """The files of a run: documents without times, everything else bit for bit."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    return {
-        name: _timeless(json.loads(path.read_bytes())) if name.endswith(".json") else path.read_bytes()
-        for name, path in files.items()
-        if name not in OTHERWISE and not name.endswith(".svg")
-    }
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_timeless(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _timeless(each) for name, each in value.items() if name not in ("seconds", "sha256")}
-    return value

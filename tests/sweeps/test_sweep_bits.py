@@ -4,10 +4,10 @@ from pathlib import Path
 
 import jax
 import pytest
-from sweep_runs import contents
 
 import fluxforge as ff
 from fluxforge import recipe
+from run_files import SMALL, read_files
 
 TINY = {
     "name": "tiny",
@@ -19,29 +19,13 @@ TINY = {
     "evaluation": {"meshes": 1, "cells": 30, "engine": "builtin", "rollout": 2},
 }
 
-# Everything from training to the report; its numbers are those of tests/pipeline/kill_worker.py.
-SEARCH = {
-    "network.width": 4,
-    "network.depth": 1,
-    "training.steps": 60,
-    "training.batch": 8,
-    "training.chunk": 10,
-    "training.checkpoint_every": 20,
-    "evaluation.meshes": 0,
-    "search.samples": 100,
-    "search.restarts": 1,
-    "search.evaluations": 600,
-    "search.most_complex": 9,
-    "search.threshold": 1e6,
-}
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arms", "search"])
 def test_a_killed_and_resumed_worker_gives_the_bits_of_discover(
     kind: str, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = recipe.from_dict(TINY, "tiny") if kind == "arms" else recipe.override(recipe.load("first-order"), SEARCH)
+    spec = recipe.from_dict(TINY, "tiny") if kind == "arms" else recipe.override(recipe.load("first-order"), SMALL)
     # What these compile, in the cache of the tests, the workers need not compile again.
     # 32 bits unless asked for more, as in a new process: what is measured of a recipe with arms depends on it.
     for seed in (5, 6):
@@ -55,6 +39,6 @@ def test_a_killed_and_resumed_worker_gives_the_bits_of_discover(
     assert len(warned) == 1
     assert (marks / "begun").read_text().split() == ["seed=5", "seed=5", "seed=6"]
     for seed in (5, 6):
-        alone, swept = contents(tmp_path / f"alone-{seed}"), contents(tmp_path / f"s/runs/seed={seed}")
+        alone, swept = read_files(tmp_path / f"alone-{seed}"), read_files(tmp_path / f"s/runs/seed={seed}")
         assert swept == alone
-    assert contents(tmp_path / "alone-5")["metrics.jsonl"] != contents(tmp_path / "alone-6")["metrics.jsonl"]
+    assert read_files(tmp_path / "alone-5")["metrics.jsonl"] != read_files(tmp_path / "alone-6")["metrics.jsonl"]

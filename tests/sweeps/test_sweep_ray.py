@@ -5,10 +5,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from sweep_runs import contents
 
 import fluxforge as ff
 from fluxforge.sweeps import PointStatus
+from run_files import read_files
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'fluxforge[ray]'")
 
@@ -51,7 +51,7 @@ def test_points_on_two_workers_of_ray_are_those_of_processes(tmp_path: Path) -> 
     assert not ray.is_initialized()
     ff.sweep(path, {"seed": range(3)}, tmp_path / "processes", workers=2)
     for seed in range(3):
-        assert contents(tmp_path / f"ray/runs/seed={seed}") == contents(tmp_path / f"processes/runs/seed={seed}")
+        assert read_files(tmp_path / f"ray/runs/seed={seed}") == read_files(tmp_path / f"processes/runs/seed={seed}")
 
 
 @pytest.mark.filterwarnings("default")

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from sweep_runs import contents, start_parent, wait_for
+from sweep_runs import start_parent, wait_for
 
 import fluxforge as ff
 from fluxforge import recipe
@@ -20,6 +20,7 @@ from fluxforge.errors import DiscoveryError, InputError
 from fluxforge.run import lock_folder
 from fluxforge.sweeps import Exhibit, GalleryRun, resume_sweep
 from fluxforge.sweeps._pool import MOST_DEATHS, share_cores
+from run_files import read_files
 
 SEEDS = {"seed": range(3)}
 SWEEP = ("sweep", "first-order", "--over", "seed=0:3", "--workers", "1", "-o")
@@ -63,7 +64,7 @@ def test_a_run_whose_worker_is_killed_is_resumed_by_another(marks, tmp_path, mon
     assert warned == ["seed=1: its process ended early (SIGKILL); another one goes on with the run"]
     assert begun(marks) == ["seed=0", "seed=1", "seed=1", "seed=2"]
     for seed in range(3):
-        assert contents(tmp_path / f"s/runs/seed={seed}") == contents(undisturbed / f"runs/seed={seed}")
+        assert read_files(tmp_path / f"s/runs/seed={seed}") == read_files(undisturbed / f"runs/seed={seed}")
 
 
 def test_a_run_whose_workers_die_again_and_again_is_given_up_and_can_be_resumed(marks, tmp_path, monkeypatch):
@@ -88,7 +89,7 @@ def test_an_error_is_the_result_of_its_point_alone(marks, tmp_path, monkeypatch,
         ended.run("seed=9")
     resumed = resume_sweep(tmp_path / "s", workers=1)
     assert [point.outcome for point in resumed.points] == ["finished"] * 3
-    assert contents(tmp_path / "s/runs/seed=1") == contents(undisturbed / "runs/seed=1")
+    assert read_files(tmp_path / "s/runs/seed=1") == read_files(undisturbed / "runs/seed=1")
     assert begun(marks) == ["seed=0", "seed=1", "seed=2", "seed=1"]
 
 
@@ -186,7 +187,7 @@ def test_a_sweep_is_gone_on_with_after_its_parent_was_killed_and_only_one_parent
     assert [point.verdict for point in ended.points] == ["recovered"] * 3
     assert (marks / "begun").read_text().split() == ["seed=0", "seed=1", "seed=1", "seed=2"]
     for seed in range(3):
-        assert contents(folder / f"runs/seed={seed}") == contents(undisturbed / f"runs/seed={seed}")
+        assert read_files(folder / f"runs/seed={seed}") == read_files(undisturbed / f"runs/seed={seed}")
 
 
 @pytest.mark.usefixtures("paused")
