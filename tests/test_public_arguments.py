@@ -69,9 +69,9 @@ NO_FIELD: dict[str, Any] = {
 }
 NO_CONDITION: dict[str, Any] = {
     "number": 1.0,
-    "text": "insulated",
+    "text": "insulatd",
     "list": [ff.Neumann()],
-    "value": {"left": "1.0"},
+    "word": {"left": "warm:1"},
     "flag": {"left": True},
 }
 NO_FLAG: dict[str, Any] = {"text": "yes", "number": 1, "none": None}
@@ -311,6 +311,7 @@ def test_every_public_function_is_asked() -> None:
         "evaluate_at",
         "gmsh_problem",
         "read_cell_data",
+        "read_conditions",
         "save_figure",
     }
     inner |= {"two_cells", "unit_square"}

@@ -14,8 +14,9 @@ from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify.transport import BoundaryLayer, Range, RiemannProblem, RiemannStudy
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
-from fluxforge.mesh._boundary import Conditions, Dirichlet, Neumann
+from fluxforge.mesh._boundary import Dirichlet, Neumann
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Rank

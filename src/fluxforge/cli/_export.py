@@ -96,12 +96,11 @@ def export(
 
 
 def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
-    from fluxforge.cli._problem import parse_boundary
     from fluxforge.mesh._build import dual
+    from fluxforge.mesh._conditions import read_conditions
     from fluxforge.mesh._read import read
 
-    mesh = read(file)
-    return dual(mesh, parse_boundary(boundary, lambda: dual(mesh).tags))
+    return dual(read(file), read_conditions(boundary, "--boundary"))
 
 
 def _code(scheme: Any, to: Target) -> str:

@@ -13,10 +13,9 @@ import numpy as np
 from fluxforge.certify._doubts import list_doubts
 from fluxforge.cli._arguments import Output, Times
 from fluxforge.cli._output import duration, number, progress_bar, show, show_json, show_pairs, show_status, show_table
-from fluxforge.cli._problem import parse_boundary, read_settings
+from fluxforge.cli._problem import read_settings
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh._boundary import Conditions
-from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions, read_conditions
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.pde._equation import Equation
@@ -61,7 +60,7 @@ class Problem:
     ) -> "Problem":
         """Read the mesh and the fields that are given as files."""
         mesh = read(file)
-        conditions = parse_boundary(boundary, lambda: dual(mesh).tags)
+        conditions = read_conditions(boundary, "--boundary")
         chosen, parameters = read_settings(settings, equation, mesh)
         first, second = (_read_value(text, len(mesh.cells)) for text in (initial, source))
         return Problem(mesh, first, second, conditions, chosen, parameters)

@@ -26,8 +26,8 @@ from fluxforge.data._problem import (
 )
 from fluxforge.graph._pad import pad_graph, stack_graphs
 from fluxforge.graph._padded_graph import PaddedGraph, put
-from fluxforge.mesh._boundary import Conditions
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume

@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from fluxforge.mesh._boundary import (
     Condition,
-    Conditions,
     Dirichlet,
     Inflow,
     Neumann,
     Periodic,
     Robin,
     Value,
-    conditions_of_tags,
-    default_condition,
     depends_on_time,
     evaluate_at,
     faces_of_tags,
-    fit_conditions,
     wall_value,
 )
 from fluxforge.mesh._build import MeshInfo, cell_diameters, cell_quality, count_components, dual, info, nonorthogonality
+from fluxforge.mesh._conditions import (
+    Conditions,
+    conditions_of_tags,
+    default_condition,
+    fit_conditions,
+    read_conditions,
+)
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, ParameterFields, check_graph
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
@@ -121,6 +124,7 @@ __all__ = [
     "polygon",
     "read",
     "read_cell_data",
+    "read_conditions",
     "reference_step",
     "relative_divergence",
     "resolve",

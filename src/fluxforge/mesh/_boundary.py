@@ -1,4 +1,4 @@
-"""Boundary conditions per tag, and their values at the boundary faces, at one time."""
+"""Boundary conditions, and their values at the boundary faces, at one time."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,6 @@ from fluxforge._arguments import describe_value
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.expression._parse import field, parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbols_of
-from fluxforge.pde._equation import Equation
 
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 """A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""
@@ -55,14 +54,6 @@ class Inflow:
 
 
 Condition: TypeAlias = Dirichlet | Neumann | Robin | Periodic | Inflow
-# In a mapping, a number is a Dirichlet value.
-Conditions: TypeAlias = Condition | Mapping[str, Condition | float] | None
-HELD = Dirichlet()
-"""u = 0: the condition of tags that are not named, unless the equation has another."""
-
-KINDS = (Dirichlet, Neumann, Robin, Periodic, Inflow)
-_TAKES = "it takes values, which hold where the flow enters (inflow:VALUE), and periodic"
-_WANTED = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
 
 
 class FaceConditions(NamedTuple):
@@ -124,76 +115,6 @@ def wall_value(condition: Condition) -> Value:
     if isinstance(condition, Robin):
         return condition.outside
     return 0.0 if isinstance(condition, Periodic) else condition.value
-
-
-def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Condition = HELD) -> dict[str, Condition]:
-    """The condition of every tag of a mesh, `rest` on those that are not named.
-
-    A periodic condition of one tag is also that of its partner. Raises InputError for a tag that the mesh does not
-    have and for periodic conditions that contradict each other.
-    """
-    setting: object = {} if conditions is None else conditions
-    if isinstance(setting, KINDS):
-        if isinstance(setting, Periodic):
-            raise InputError(
-                "a periodic condition is one of a tag: boundary should be a mapping, left to Periodic('right')"
-            )
-        return dict.fromkeys(tags, setting)
-    if not isinstance(setting, Mapping):
-        wanted = f"{_WANTED} or a mapping from boundary tags to these or to numbers"
-        raise InputError(f"boundary should be {wanted}, got {describe_value(setting)}")
-    per_tag = {tag: _as_condition(condition, tag) for tag, condition in setting.items()}
-    partners = {each.partner: tag for tag, each in per_tag.items() if isinstance(each, Periodic)}
-    if stray := sorted((set(per_tag) | set(partners)) - set(tags), key=str):
-        raise InputError(f"boundary tag {stray[0]!r} is not in the mesh; it has: {', '.join(tags)}")
-    for partner, tag in partners.items():
-        if partner == tag:
-            raise InputError(f"the boundary condition of {tag!r} is periodic with itself: name the tag opposite to it")
-        if per_tag.setdefault(partner, Periodic(tag)) != Periodic(tag):
-            raise InputError(f"the boundary condition of {tag!r} is periodic with {partner!r}, which has another one")
-    return dict.fromkeys(tags, rest) | per_tag
-
-
-def _as_condition(condition: object, tag: object) -> Condition:
-    """The condition of a tag; a number is the value of a Dirichlet condition."""
-    if isinstance(condition, KINDS):
-        return condition
-    if isinstance(condition, bool) or not isinstance(condition, int | float | np.number):
-        wanted = f"a number, {_WANTED}"
-        raise InputError(f"the boundary condition of {tag!r} should be {wanted}, got {describe_value(condition)}")
-    return Dirichlet(float(condition))
-
-
-def default_condition(equation: Equation | None) -> Condition:
-    """The condition of walls that are not named: u = 0; with a velocity u = 0 at inflow, and free outflow."""
-    return HELD if equation is None or equation.velocity is None else Inflow()
-
-
-def fit_conditions(conditions: Conditions, tags: tuple[str, ...], equation: Equation | None) -> dict[str, Condition]:
-    """The condition of every tag, as the equation takes it.
-
-    A value on a wall of an equation without diffusion is that of the inflow. Raises InputError, naming the tag, for a
-    wall that the equation does not take.
-    """
-    walls = conditions_of_tags(conditions, tags, default_condition(equation))
-    return walls if equation is None else {tag: _fit_condition(each, tag, equation) for tag, each in walls.items()}
-
-
-def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condition:
-    where = f"the boundary condition of {tag!r}: equation {equation.name!r}"
-    if isinstance(condition, Inflow) and equation.velocity is None:
-        raise InputError(f"{where} has no velocity, so there is no inflow; give a value, neumann:Q or robin:H:T")
-    if isinstance(condition, Robin) and equation.u in equation.diffusion.free_symbols:
-        raise InputError(f"{where} has a diffusivity that depends on {equation.unknown}: it takes no robin wall")
-    if equation.diffusion != 0 or equation.velocity is None:
-        if isinstance(condition, Robin) and equation.diffusion == 0:
-            raise InputError(f"{where} has no diffusion: it takes no robin wall")
-        return condition
-    # A gradient of 0 sets the value outside to that inside, which is free outflow.
-    if isinstance(condition, Robin) or (isinstance(condition, Neumann) and condition.normal_gradient not in (0, "0")):
-        kind = "robin" if isinstance(condition, Robin) else "neumann"
-        raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_TAKES}")
-    return Inflow(condition.value) if isinstance(condition, Dirichlet) else condition
 
 
 def depends_on_time(value: object, dimension: int) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from fluxforge._types import CellField, CellVectors, FaceField, FaceVectors, SlotField, SlotIndex
 from fluxforge.errors import MeshError
-from fluxforge.mesh._boundary import Conditions, FaceConditions, conditions_on_faces, fit_conditions
+from fluxforge.mesh._boundary import FaceConditions, conditions_on_faces
 from fluxforge.mesh._cells import (
     cell_areas,
     cell_centroids,
@@ -20,6 +20,7 @@ from fluxforge.mesh._cells import (
     mark_triangles,
     name_corners,
 )
+from fluxforge.mesh._conditions import Conditions, fit_conditions
 from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._faces import (
     Faces,

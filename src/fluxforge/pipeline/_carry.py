@@ -20,8 +20,9 @@ from fluxforge.data._problem import count_substeps
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._flux_form import FluxNetwork
-from fluxforge.mesh._boundary import Conditions, Dirichlet, Inflow, Neumann
+from fluxforge.mesh._boundary import Dirichlet, Inflow, Neumann
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._generate import squares
 from fluxforge.mesh._mesh import Mesh

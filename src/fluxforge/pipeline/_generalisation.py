@@ -20,7 +20,8 @@ from fluxforge.gnn._network import Network, cast
 from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss._loss import data_loss
 from fluxforge.mesh import save_figure
-from fluxforge.mesh._boundary import Conditions, Neumann
+from fluxforge.mesh._boundary import Neumann
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.pipeline._folder import training_progress
 from fluxforge.pipeline._outcome import Outcome
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure

@@ -14,7 +14,8 @@ from fluxforge._arguments import check_path
 from fluxforge._files import atomic_path, read_document, write_document
 from fluxforge._types import Precision
 from fluxforge.errors import DocumentError, EquationError, ExpressionError, InputError, SchemeError
-from fluxforge.mesh._boundary import Condition, Conditions, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
+from fluxforge.mesh._boundary import Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
+from fluxforge.mesh._conditions import Conditions, to_conditions
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Curl
 from fluxforge.mesh._parameters import Settings
@@ -119,16 +120,11 @@ def _spec(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     return float(value)
 
 
-def _walls(boundary: Any, arrays: dict[str, np.ndarray]) -> Any:
-    if boundary is None:
-        return None
-    if isinstance(boundary, tuple(WALLS.values())):
-        return _wall(boundary, arrays)
-    walls = {
-        tag: wall if isinstance(wall, tuple(WALLS.values())) else Dirichlet(float(wall))
-        for tag, wall in boundary.items()
-    }
-    return {"tags": {tag: _wall(wall, arrays) for tag, wall in walls.items()}}
+def _walls(boundary: Conditions, arrays: dict[str, np.ndarray]) -> Any:
+    conditions = to_conditions(boundary)
+    if isinstance(conditions, dict):
+        return {"tags": {tag: _wall(wall, arrays) for tag, wall in conditions.items()}}
+    return None if conditions is None else _wall(conditions, arrays)
 
 
 def _wall(wall: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ import numpy as np
 from fluxforge._arguments import check_flag, check_function, describe_value
 from fluxforge._types import Precision
 from fluxforge.errors import InputError, InstabilityError
-from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._boundary import Value
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings
 from fluxforge.mesh._read import as_mesh

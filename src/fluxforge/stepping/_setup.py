@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluxforge.errors import InputError, SchemeError
-from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate_at, fit_conditions, wall_value
+from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate_at, wall_value
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import fit_conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._parameters import resolve, settings_at, varies_in_time
 from fluxforge.scheme._document import named_scheme

@@ -19,8 +19,9 @@ from fluxforge._arguments import check_choice, check_path
 from fluxforge._files import write_document
 from fluxforge._types import CellField
 from fluxforge.errors import InputError, NumericalError
-from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings

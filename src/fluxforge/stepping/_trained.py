@@ -16,8 +16,9 @@ from fluxforge.gnn._flux_form import FluxNetwork
 from fluxforge.gnn._network import AbstractNetwork, cast
 from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, put
-from fluxforge.mesh._boundary import Conditions, Value
+from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume

@@ -41,8 +41,8 @@ from fluxforge.gnn.exact import (
 )
 from fluxforge.graph._pad import pad_graph, stack_graphs
 from fluxforge.graph._padded_graph import PaddedGraph
-from fluxforge.mesh._boundary import Conditions
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step

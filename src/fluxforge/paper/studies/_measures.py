@@ -23,8 +23,9 @@ from fluxforge.data._problem import Problem, problem
 from fluxforge.gnn._network import AbstractNetwork
 from fluxforge.graph._pad import pad_graph
 from fluxforge.loss._loss import mean_defect, theta_residual
-from fluxforge.mesh._boundary import Conditions, Dirichlet
+from fluxforge.mesh._boundary import Dirichlet
 from fluxforge.mesh._build import dual
+from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
