@@ -77,6 +77,8 @@ def simulate(
     - `scheme` is a built-in name, the path of a scheme.json, a scheme, or the network of a run (`run.network`).
     - `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
       parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file.
+    - `boundary` is a condition or a mapping from tags to conditions, as objects, numbers, formulas or functions, or the
+      text of --boundary, such as "left=1, rest=insulated"; u = 0 unless given.
     - Formulas of `source`, `boundary` and `parameters` may contain the time t, functions may take it after the
       coordinates; the source may contain the unknown.
     - The step is `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. `dt="auto"` takes
