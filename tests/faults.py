@@ -98,8 +98,8 @@ FAULTS = (
     Fault("data/_problem.py", "k3 = rate(u + 0.5 * h * k2)", "k3 = rate(u + h * k2)", "data/test_refined.py"),
     Fault(
         "train/_step.py",
-        "better = loss < (1.0 - WORTHWHILE) * state.best",
-        "better = loss > (1.0 - WORTHWHILE) * state.best",
+        "better = loss < (1.0 - LEAST_DECREASE) * state.best",
+        "better = loss > (1.0 - LEAST_DECREASE) * state.best",
         "train/test_optimiser.py train/test_guards.py train/test_train.py",
     ),
     Fault(

@@ -10,7 +10,7 @@ import pytest
 
 import fluxforge as ff
 from fluxforge.bench import LimiterBench, TriangleBench, triangle_figure
-from fluxforge.bench._limiter_figure import SHOWN
+from fluxforge.bench._limiter_figure import SHOWN_LIMITERS
 from fluxforge.bench._limiter_triangles import (
     CASES,
     FRACTION,
@@ -113,7 +113,7 @@ def test_discovered_limiters_and_further_ones_take_part() -> None:
 
 
 def test_the_figure_shows_the_exact_field_and_a_choice_of_schemes(measured: TriangleBench) -> None:
-    fields = {name: np.asarray(measured.pictures[0].fields["exact"]) for name in SHOWN}
+    fields = {name: np.asarray(measured.pictures[0].fields["exact"]) for name in SHOWN_LIMITERS}
     figure = triangle_figure(TriangleBench(pictures=(replace(measured.pictures[0], fields=fields),)))
     titles = [axes.get_title() for axes in figure.axes]
-    assert [title for title in titles if title] == list(SHOWN)
+    assert [title for title in titles if title] == list(SHOWN_LIMITERS)

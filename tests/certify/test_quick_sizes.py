@@ -5,7 +5,7 @@ import pytest
 from fluxforge.certify import Rates, _refinement
 from fluxforge.certify._certificate import Request
 from fluxforge.certify._evidence import Recorder
-from fluxforge.certify._families import FULL, QUICK, Levels, enlarge_levels
+from fluxforge.certify._families import FULL_SIZES, QUICK_SIZES, Levels, enlarge_levels
 from fluxforge.certify._studies import SpaceStudy
 from fluxforge.scheme import find
 
@@ -24,7 +24,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
         return (SpaceStudy(levels.family, (1, 4, 16, 64), rates, rates, "held walls"),)
 
     monkeypatch.setattr(_refinement, "study_family", studies)
-    levels = Levels(family, sizes or QUICK[family])
+    levels = Levels(family, sizes or QUICK_SIZES[family])
     request = Request(find(name), None, (levels,), (), None, quick)
     recorder = Recorder(linear=True, questions=1, progress=None)
     measured = _refinement._study_space(request, recorder, levels)
@@ -33,7 +33,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
 
 def test_rates_that_do_not_settle_are_measured_at_the_full_sizes(monkeypatch):
     asked, order = sizes_asked(monkeypatch, "corrected", "irregular", WANDERING)
-    assert asked == [QUICK["irregular"], FULL["irregular"]]
+    assert asked == [QUICK_SIZES["irregular"], FULL_SIZES["irregular"]]
     assert order == pytest.approx(2.0)
 
 
@@ -57,5 +57,5 @@ def test_nothing_is_measured_twice_otherwise(monkeypatch, name, family, errors, 
 
 
 def test_only_random_families_have_larger_sizes():
-    assert enlarge_levels(Levels("jittered", QUICK["jittered"])) == Levels("jittered", FULL["jittered"])
-    assert enlarge_levels(Levels("squares", QUICK["squares"])) is None
+    assert enlarge_levels(Levels("jittered", QUICK_SIZES["jittered"])) == Levels("jittered", FULL_SIZES["jittered"])
+    assert enlarge_levels(Levels("squares", QUICK_SIZES["squares"])) is None

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fluxforge.cli._output import BETWEEN_LINES, Lines, progress_bar, question_bar, show_status
+from fluxforge.cli._output import LOG_INTERVAL, Lines, progress_bar, question_bar, show_status
 from fluxforge.cli._signals import count_done
 
 
@@ -63,7 +63,7 @@ def test_a_file_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     tell = count_done(Lines("mid\x1bpoint", clock=lambda: now[0]))
-    for second in (1.0, BETWEEN_LINES + 1, BETWEEN_LINES + 2, 2 * BETWEEN_LINES + 1):
+    for second in (1.0, LOG_INTERVAL + 1, LOG_INTERVAL + 2, 2 * LOG_INTERVAL + 1):
         now[0] = second
         tell("training", int(1000 * second), 100_000)
     assert capsys.readouterr().err.splitlines() == [

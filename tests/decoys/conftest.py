@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from fluxforge.paper.studies import controls
 from fluxforge.paper.studies._decoys import DECOYS, Decoy
 from fluxforge.pipeline import _distillation, _judgement, _problems
-from fluxforge.pipeline._problems import UNSEEN, draw_problems
+from fluxforge.pipeline._problems import JUDGEMENT_KEY, draw_problems
 
 PAIRS, MESHES = 128, 12
 RunDecoy = Callable[..., dict[str, Any]]
@@ -40,7 +40,7 @@ def _small() -> Iterator[None]:
         patch.setattr(_distillation, "PROBLEMS", MESHES)
         patch.setattr(_judgement, "_PROBLEMS", (PAIRS, MESHES))
         patch.setattr(_distillation, "REFIT_PROBLEMS", PAIRS)
-        patch.setattr(_distillation, "fresh_problems", lambda *asked: draw_problems(*asked, UNSEEN, PAIRS))
+        patch.setattr(_distillation, "fresh_problems", lambda *asked: draw_problems(*asked, JUDGEMENT_KEY, PAIRS))
         # Formulas of stencils are not chosen by it.
         patch.setattr(
             _distillation,

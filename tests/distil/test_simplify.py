@@ -10,7 +10,7 @@ from symbolic_tables import T_N, T_P, A, S, T, V, delta, dt, flux_table, is_flux
 from fluxforge.distil import complexity, fit_constants, measure, simplify, tabulate
 from fluxforge.distil._front import fit_scale, structure_key
 from fluxforge.distil._simplify import (
-    SLACK,
+    ERROR_RATIO,
     Polisher,
     _read_back,
     collect_factors,
@@ -148,7 +148,7 @@ def test_the_flux_is_found_in_an_engines_way_of_writing_it():
     assert is_flux(simplest.expression)
     assert simplest.text.endswith("*A/delta*(T_P - T_N)")
     assert simplest.complexity == 9
-    assert simplest.error < SLACK * 0.01
+    assert simplest.error < ERROR_RATIO * 0.01
 
 
 def test_the_update_is_found_with_its_ones():
@@ -184,7 +184,7 @@ def test_what_lies_below_the_rounding_of_a_network_is_dropped():
 
 def test_no_simplification_is_beyond_the_slack():
     given = fit_constants(0.31 * A * (T_N - 0.98 * T_P) / (delta + 0.01 * A) + 0.003 * T_N, FLUX).expression
-    assert simplify(given, FLUX).error <= SLACK * measure(given, FLUX).error
+    assert simplify(given, FLUX).error <= ERROR_RATIO * measure(given, FLUX).error
 
 
 def test_a_formula_that_is_not_finite_has_no_simplification():

@@ -15,7 +15,7 @@ from fluxforge.limiter import FAMILIES, HORIZONS, ClosedForm, Fit, Ratio, held_o
 from fluxforge.limiter._distil import measure_on_refits
 from fluxforge.limiter._rows import TEST
 from fluxforge.pipeline import _limiter
-from fluxforge.pipeline._limiter import APART, Judged, discover_limiter, formula_phi
+from fluxforge.pipeline._limiter import LEAST_STANDARD_ERRORS, Judged, discover_limiter, formula_phi
 from fluxforge.run import RunFolder
 from fluxforge.scheme.limiters import LIMITERS, C, Q, R
 
@@ -79,7 +79,7 @@ def test_one_profile_again_and_again_is_told_from_fresh_profiles(profiles: str, 
     own = measure_on_refits(phi, spec, rows=96)
     fresh = held_out_ratios(phi, seed=TEST, rows=96)
     apart = [abs(own[n].value - fresh[n].value) / np.hypot(own[n].error, fresh[n].error) for n in HORIZONS]
-    assert (max(apart) <= APART) == alike
+    assert (max(apart) <= LEAST_STANDARD_ERRORS) == alike
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ SMOOTH_COURANT, SMOOTH_TURNS = 0.4, 10
 # Many: with 128 the standard error of a ratio of two limiters is 0.1 after 2,048 steps, and with 1,024 it is 0.035.
 FRESH_ROWS, FRESH_SEED = 1024, 2**30 + 22
 # What errors on fresh profiles are compared with.
-STRONGEST = "cfl-superbee"
+PEER = "cfl-superbee"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def bench_limiter(
     steps = {**{name: step_of(each) for name, each in limiters.items()}, **PEERS}
     rows = []
     with jax.enable_x64(True):
-        strongest = _fresh_errors(_make_run(steps[STRONGEST]))
+        strongest = _fresh_errors(_make_run(steps[PEER]))
         for name, step in steps.items():
             progress(name)
             rows.append(_measure(name, step, strongest))
@@ -129,7 +129,7 @@ def _measure(name: str, step: Step, strongest: Mapping[str, np.ndarray]) -> Limi
     wave, profiles = jiang_shu_rows(step)
     errors = jnp.abs(profiles - wave[None]).mean(axis=1)
     run = _make_run(step)
-    fresh = strongest if name == STRONGEST else _fresh_errors(run)
+    fresh = strongest if name == PEER else _fresh_errors(run)
     return LimiterRow(
         name=name,
         jiang_shu={f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, errors, strict=True)},

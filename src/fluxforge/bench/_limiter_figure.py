@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Corner = tuple[float, ...]
-SHOWN = (
+SHOWN_LIMITERS = (
     "exact",
     "barth-jespersen-ssp2",
     "venkatakrishnan-ssp2",
@@ -28,14 +28,14 @@ def triangle_figure(measured: TriangleBench) -> "Figure":
     """The fields at the end: a row per problem, the exact one and a choice of schemes, on one scale per row."""
     from matplotlib.figure import Figure
 
-    rows, columns = len(measured.pictures), len(SHOWN)
+    rows, columns = len(measured.pictures), len(SHOWN_LIMITERS)
     figure = Figure(figsize=(2.5 * columns, 2.6 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for line, picture in zip(axes, measured.pictures, strict=True):
         low, high = _frame(picture)
         exact = picture.fields["exact"]
         limits = {"vmin": float(exact.min()), "vmax": float(exact.max())}
-        for panel, name in zip(line, SHOWN, strict=True):
+        for panel, name in zip(line, SHOWN_LIMITERS, strict=True):
             patches = draw_field(panel, picture.mesh, picture.fields[name], colours="inferno", edges=False, **limits)
             panel.set(xticks=[], yticks=[], xlabel="", ylabel="", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             panel.spines[:].set_visible(False)

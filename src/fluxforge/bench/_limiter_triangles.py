@@ -46,7 +46,7 @@ SIZES = (1_000, 4_000)
 FRACTION = 0.5
 SLOPES = ("barth-jespersen-ssp2", "venkatakrishnan-ssp2")
 TEXTBOOK = ("van-leer", "superbee", "cfl-superbee")
-FREE = ("cfl-superbee", "discovered-ramp")
+UNBOUNDED_LIMITERS = ("cfl-superbee", "discovered-ramp")
 """Limiters that are also measured without the cut that keeps minima and maxima."""
 
 # The swirl of `_tracers` at t = 0; in time it has the factor cos(πt/T).
@@ -123,7 +123,7 @@ def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str,
     limiters = {name: LIMITERS[name] for name in (*TEXTBOOK, *discovered)} | dict(more or {})
     named = {name: find(name, ADVECTION) for name in SLOPES}
     spaces = {name: bounded_space(each) for name, each in limiters.items()}
-    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name]) for name in FREE}
+    spaces |= {f"unbounded-{name}": unbounded_space(LIMITERS[name]) for name in UNBOUNDED_LIMITERS}
     return named | {name: integrate(EULER, ADVECTION, space, name=space.name) for name, space in spaces.items()}
 
 

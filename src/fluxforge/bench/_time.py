@@ -50,7 +50,7 @@ _SERIES = (4, 16, 64)
 _IMPLICIT_STEPS = (8, 32, 128)
 _KRYLOV = 60
 # A field is said to blow up where it exceeds its initial values so many times.
-_BLOWN = 1e3
+_BLOW_UP_RATIO = 1e3
 
 
 Progress = Callable[[str], None]
@@ -224,7 +224,7 @@ def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) ->
             run = _make_runner(method, step, steps, spectrum, fourier)
             for kind, T in fields.items():
                 last, applications = run(T)
-                bounded = np.isfinite(last).all() and np.abs(last).max() <= _BLOWN * np.abs(T).max()
+                bounded = np.isfinite(last).all() and np.abs(last).max() <= _BLOW_UP_RATIO * np.abs(T).max()
                 yield RunRow(
                     mesh=case.name,
                     cells=case.graph.cells,

@@ -25,7 +25,7 @@ STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
 MOST_OPTIMAL = 8
 """Degrees of the polynomials of longest interval: a linear program of degree 16 takes many seconds."""
 SUBSTEPS = (1, 2, 4)
-_RESOLVED = 1e-8
+_LARGEST_TAIL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def fitted_methods(reach: float, fourier: float, stages: Sequence[int] = STAGES)
 
 def is_resolved(series: Polynomial) -> bool:
     """Whether polynomials of that degree err by more than linear programs and fits resolve."""
-    return abs(series.coefficients[-1]) > _RESOLVED
+    return abs(series.coefficients[-1]) > _LARGEST_TAIL
 
 
 def short_methods(reach: float) -> Iterator[tuple[Method, int]]:

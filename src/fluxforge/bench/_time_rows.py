@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIXED = ("midpoint", "rk4", "rkl2", "rkc2", "optimal", "minimax", "fitted", "chebyshev")
+FIXED_METHODS = ("midpoint", "rk4", "rkl2", "rkc2", "optimal", "minimax", "fitted", "chebyshev")
 """Families whose step is one polynomial of the operator, chosen without knowledge of the field."""
 FAMILIES = {
     "midpoint": "midpoint, substeps",
@@ -24,9 +24,9 @@ FAMILIES = {
     "crank-nicolson": "Crank–Nicolson, AMG",
     "tr-bdf2": "TR-BDF2, AMG",
 }
-_LEAST = 1e-10
+_LEAST_ERROR = 1e-10
 # Applications are whole numbers of stages: budgets agree to this.
-_EQUAL = 1.02
+_BUDGET_RATIO = 1.02
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow
         other
         for other in rows
         if (other.mesh, other.field, other.fourier) == (row.mesh, row.field, row.fourier)
-        and other.family in FIXED
+        and other.family in FIXED_METHODS
         and other.error is not None
-        and other.applications <= _EQUAL * row.applications
+        and other.applications <= _BUDGET_RATIO * row.applications
     ]
     if row.error is None or not alike:
         return None
@@ -142,7 +142,7 @@ def _run_ratios(row: RunRow, runs: Sequence[RunRow]) -> tuple[str, str]:
         other
         for other in runs
         if (other.mesh, other.field, other.budget) == (row.mesh, row.field, row.budget)
-        and other.family in FIXED
+        and other.family in FIXED_METHODS
         and other.error is not None
     ]
 
@@ -152,7 +152,7 @@ def _run_ratios(row: RunRow, runs: Sequence[RunRow]) -> tuple[str, str]:
         best = min(among, key=lambda other: other.error or 0.0)
         return f"{row.field} {(row.error or 0.0) / max(best.error or 0.0, 1e-300):.2g} ({best.method})"
 
-    return ratio([other for other in alike if other.fourier <= _EQUAL * row.fourier]), ratio(alike)
+    return ratio([other for other in alike if other.fourier <= _BUDGET_RATIO * row.fourier]), ratio(alike)
 
 
 def work_precision_figure(rows: Sequence[TimeRow], *, fourier: float, against: str = "applications") -> "Figure":
@@ -172,7 +172,7 @@ def work_precision_figure(rows: Sequence[TimeRow], *, fourier: float, against: s
             ylabel="error of one step / its change",
             title=f"{key[0]} mesh, {key[1]}, {fourier:g} Fourier steps",
         )
-        panel.set_ylim(bottom=_LEAST)
+        panel.set_ylim(bottom=_LEAST_ERROR)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
     return figure

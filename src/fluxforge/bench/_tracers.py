@@ -58,7 +58,7 @@ def correlated_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(0.9 - 0.8 * cosine_bells(x, y) ** 2)
 
 
-ROTATED: Mapping[str, Profile] = MappingProxyType({"cone": cone, "slotted cylinder": slotted_cylinder})
+ROTATED_PROFILES: Mapping[str, Profile] = MappingProxyType({"cone": cone, "slotted cylinder": slotted_cylinder})
 TRACERS: Mapping[str, Profile] = MappingProxyType(
     {
         "Gaussian hills": gaussian_hills,

@@ -22,7 +22,7 @@ from fluxforge.train._step import State, begin, chunk_function
 
 ROUNDS = 15
 # A step of PyTorch Geometric's lasts about so many of ours: rounds should last alike, or noise would not be shared.
-SLOWER = 50
+STEPS_PER_PEER_STEP = 50
 PACKAGES = ("jax", "equinox", "optax", "torch", "torch_geometric")
 
 Progress = Callable[[str], None]
@@ -71,7 +71,7 @@ def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | Non
         ours = our_training(spec, graphs)
         tasks: dict[str, Task] = {"ours": ours.run, "seeds": our_training(many, graphs).run, **_peers(ours)}
         tell("our loop" + (" and PyTorch Geometric's" if pyg_installed() else ""))
-        rates = _rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // SLOWER)
+        rates = _rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // STEPS_PER_PEER_STEP)
     return _record(ours, rates, seeds=seeds, steps=steps)
 
 

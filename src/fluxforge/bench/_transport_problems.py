@@ -18,7 +18,7 @@ from fluxforge.bench._rows import (
     run_row,
     total_variation,
 )
-from fluxforge.bench._tracers import DEFORMATION, DEFORMATION_PERIOD, ROTATED, ROTATION, TRACERS, Profile
+from fluxforge.bench._tracers import DEFORMATION, DEFORMATION_PERIOD, ROTATED_PROFILES, ROTATION, TRACERS, Profile
 from fluxforge.mesh._boundary import Inflow
 from fluxforge.mesh._generate import right_triangles, squares
 from fluxforge.mesh._mesh import Mesh
@@ -40,7 +40,7 @@ def rotation(sizes: Sizes) -> list[Row]:
     meshes = (("squares", squares(n), ON_SQUARES), ("right", right_triangles(half), ON_TRIANGLES))
     return [
         _rotation_row(name, profile, scheme, family, mesh)
-        for name, profile in ROTATED.items()
+        for name, profile in ROTATED_PROFILES.items()
         for family, mesh, schemes in meshes
         for scheme in schemes
     ]

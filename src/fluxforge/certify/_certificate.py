@@ -13,7 +13,7 @@ from fluxforge.certify._equations import EffectiveEquation, ModifiedEquation, Ra
 from fluxforge.certify._evidence import ClaimCheck, Line
 from fluxforge.certify._families import LATTICES, Levels
 from fluxforge.certify._properties import (
-    LARGEST,
+    LARGEST_STEP,
     Conservation,
     Cost,
     CostCurve,
@@ -179,7 +179,7 @@ class Certificate:
             "maximum_principle_over_fourier": (
                 None if self.maximum is None else self.maximum.over_fourier if self.maximum.averages else 0.0
             ),
-            "maximum_principle_tried_to": None if self.maximum is None else LARGEST,
+            "maximum_principle_tried_to": None if self.maximum is None else LARGEST_STEP,
             "cost": _cost_document(self.cost, self.curves),
             "claims": [vars(check) for check in self.claims],
             "lines": [{**vars(line), "verdict": str(line.verdict)} for line in self.lines],

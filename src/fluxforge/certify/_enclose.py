@@ -314,9 +314,9 @@ Bounds = Callable[[np.ndarray, np.ndarray], Interval]
 
 # Boxes at once, which bounds memory; and how far sides are halved below `width` where the sign is open.
 MOST_BOXES = 40_000
-DEEPER = 2.0**-14
+LEAST_SIDE = 2.0**-14
 # Where the least value is negative, the search stops this near to it.
-NEAR = 0.05
+SEARCH_TOLERANCE = 0.05
 
 
 def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: float, enough: float) -> Least:
@@ -339,10 +339,10 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
         if finite[best] < value:
             value, at = float(finite[best]), tuple(float(x) for x in middle[best])
         # Once something is negative, what could be lower by a few percent only is dropped; `bound` says so.
-        ask = enclosure.low < min(0.0, (1 + NEAR) * value)
+        ask = enclosure.low < min(0.0, (1 + SEARCH_TOLERANCE) * value)
         low, high, lower = low[ask], high[ask], enclosure.low[ask]
         side = (high - low).max(axis=1, initial=0.0)
-        small = ((side <= width) & (lower >= -enough)) | (side <= width * DEEPER)
+        small = ((side <= width) & (lower >= -enough)) | (side <= width * LEAST_SIDE)
         if 2 * (~small).sum() > MOST_BOXES:
             small[:] = True
         if small.any():
@@ -350,7 +350,7 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
             if lower[worst] < bound:
                 bound, open_at = float(lower[worst]), tuple(float(x) for x in 0.5 * (low[worst] + high[worst]))
         low, high = _halve_boxes(low[~small], high[~small])
-    return Least(min(bound, (1 + NEAR) * value), value, at, count, open_at)
+    return Least(min(bound, (1 + SEARCH_TOLERANCE) * value), value, at, count, open_at)
 
 
 def _halve_boxes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -367,7 +367,7 @@ def _halve_boxes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
 # Random points at which formulas are compared.
 POINTS = 400
 # Round-off of a formula of some dozen operations on numbers up to 1, times the largest of its terms.
-ROUNDED = 1e-12
+ROUND_OFF = 1e-12
 # Cases double with every kink: with more variables than this, random points are used at once.
 MOST_VARIABLES = 4
 
@@ -395,4 +395,4 @@ def compare_formulas(
     off = np.where(np.isfinite(off), off, np.inf)
     worst = int(np.argmax(off))
     where = ", ".join(f"{v} = {values[v][worst]:.3g}" for v in symbols)
-    return Identity(bool(off[worst] <= ROUNDED), f"{POINTS} random points", float(off[worst]), where)
+    return Identity(bool(off[worst] <= ROUND_OFF), f"{POINTS} random points", float(off[worst]), where)

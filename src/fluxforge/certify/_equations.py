@@ -13,7 +13,7 @@ from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import HEAT
 
 # Halving h halves the error of a first-order flux; on coarse meshes, where several terms count, a little less.
-FALLS = 0.7
+LEAST_DECREASE = 0.7
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _four_digits(value: float) -> str:
 
 # K(h) of transport on cells of several types is linear in h but for terms of the square of the cells' Péclet number:
 # two sizes leave some 1e-6 of K. A wrong coefficient is off by far more.
-EXTRAPOLATED = 1e-4
+EXTRAPOLATION_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class EffectiveEquation:
     @property
     def holds(self) -> bool:
         """Whether they are the same, as far as the extrapolation in h goes."""
-        return self.found.distance_from(self.own) <= EXTRAPOLATED
+        return self.found.distance_from(self.own) <= EXTRAPOLATION_TOLERANCE
 
 
 # Relative differences of matrices and vectors below this are round-off.
@@ -123,7 +123,7 @@ class SemiDiscrete:
         """Whether operator, boundary data and source are those of the equation."""
         # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
         # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation leaves something.
-        most = EXTRAPOLATED if self.two_point else SMOOTH
+        most = EXTRAPOLATION_TOLERANCE if self.two_point else SMOOTH
         like = self.smooth <= most if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME_SYSTEM
         right = (self.linear_exact or self.two_point) and like and self.drift == 0
         return (
@@ -135,7 +135,7 @@ class SemiDiscrete:
 SAME_RATE = 1e-7
 # On lattices of up to 32 cells a side the error of the discretisation hides one of a per cent. Other consistent fluxes,
 # upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference is a wrong coefficient.
-ANOTHER_FLUX = 0.02
+FLUX_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,12 @@ class Rate:
     @property
     def falls(self) -> bool:
         """Whether what remains falls with the size of the cells."""
-        return len(self.left) > 1 and all(after <= FALLS * before for before, after in pairwise(self.left))
+        return len(self.left) > 1 and all(after <= LEAST_DECREASE * before for before, after in pairwise(self.left))
 
     @property
     def holds(self) -> bool:
         """Whether it is the equation's: with its own flux, or with another one that is consistent."""
-        return self.plain or (self.falls and self.apart > ANOTHER_FLUX)
+        return self.plain or (self.falls and self.apart > FLUX_TOLERANCE)
 
 
 Derivatives = Mapping[tuple[int, ...], sp.Expr]

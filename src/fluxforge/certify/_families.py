@@ -132,9 +132,9 @@ def _graph(
 
 # Sizes n of the structured families; unstructured meshes have about as many cells as 2n² triangles.
 # Those of right triangles are the sizes of the published errors.
-FULL = dict.fromkeys(FAMILIES, (9, 18, 36, 72))
-FULL |= {"squares": (10, 20, 50, 100), "right": (10, 20, 50, 100), "cross": (6, 12, 30, 50)}
-QUICK = dict.fromkeys(FAMILIES, (6, 12, 24, 48)) | {"squares": (8, 16, 32, 64), "cross": (4, 8, 16, 32)}
+FULL_SIZES = dict.fromkeys(FAMILIES, (9, 18, 36, 72))
+FULL_SIZES |= {"squares": (10, 20, 50, 100), "right": (10, 20, 50, 100), "cross": (6, 12, 30, 50)}
+QUICK_SIZES = dict.fromkeys(FAMILIES, (6, 12, 24, 48)) | {"squares": (8, 16, 32, 64), "cross": (4, 8, 16, 32)}
 # Families in space, whose graphs are made here.
 SPACE = {"cubes": (4, 6, 8, 12)}
 LATTICES = ("squares", "right", "cross", "equilateral", "cubes")
@@ -185,15 +185,15 @@ def choose_levels(
         raise InputError(f"families of the plane and of space ({', '.join(SPACE)}) are certified one after the other")
     if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:
         raise InputError(f"levels should be between 1 and 7, got {levels}")
-    chosen = (QUICK if quick else FULL) | SPACE
+    chosen = (QUICK_SIZES if quick else FULL_SIZES) | SPACE
     return tuple(Levels(family, _extend_sizes(chosen[family], levels)) for family in wanted)
 
 
 def enlarge_levels(levels: Levels) -> Levels | None:
     """The full sizes of a random family whose quick ones are given; None for any other."""
-    if levels.family in LATTICES or levels.sizes != QUICK[levels.family]:
+    if levels.family in LATTICES or levels.sizes != QUICK_SIZES[levels.family]:
         return None
-    return Levels(levels.family, FULL[levels.family])
+    return Levels(levels.family, FULL_SIZES[levels.family])
 
 
 def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]:

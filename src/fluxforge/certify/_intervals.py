@@ -14,7 +14,7 @@ import numpy as np
 # Vector libraries of NumPy promise four units in the last place.
 _ULPS = 8 * np.finfo(float).eps
 # 2²⁷ + 1, by which Veltkamp's splitting multiplies.
-_SPLIT = 134217729.0
+_SPLITTING_FACTOR = 134217729.0
 # Below it the error of a product underflows, and above it the splitting overflows: such products count as inexact.
 _TINY, _HUGE = 1e-250, 1e150
 
@@ -65,7 +65,7 @@ class _Split(NamedTuple):
 
 
 def _split(value: np.ndarray) -> _Split:
-    high = _SPLIT * value - (_SPLIT * value - value)
+    high = _SPLITTING_FACTOR * value - (_SPLITTING_FACTOR * value - value)
     return _Split(value, high, value - high)
 
 

@@ -183,11 +183,11 @@ def differentiate_solution(exact: str, dimension: int = 2) -> Functions:
 
 # Neither is symmetric under exchange of x and y, both are non-zero on all walls, and every second derivative of both
 # is non-zero: an operator with another diffusivity tensor has another solution. Different diffusivities, neither 1.
-HELD = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
+HELD_WALLS = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
 MIXED = Problem("mixed walls", "2 + exp(3*y/4)*cos(2*x + 3/10) - x*y**2/2", 2.5, mixed=True)
-PROBLEMS = (HELD, MIXED)
+PROBLEMS = (HELD_WALLS, MIXED)
 # In space, with every second derivative non-zero as well.
-IN_SPACE = {HELD.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " + cos(z)*exp(x/2) - y*z**2/3"}
+IN_SPACE = {HELD_WALLS.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " + cos(z)*exp(x/2) - y*z**2/3"}
 
 
 def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
@@ -195,7 +195,7 @@ def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
     more = IN_SPACE if dimension == 3 else {}
     problems = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
     if has_varying_parameters(equation):
-        settings = varying_settings(equation, dimension, HELD.scale)
+        settings = varying_settings(equation, dimension, HELD_WALLS.scale)
         problems.append(replace(problems[0], name="varying parameters", parameters=settings))
     return tuple(problems)
 

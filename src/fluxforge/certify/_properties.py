@@ -148,7 +148,7 @@ class Stability:
 
 
 # The largest step tried for the maximum principle, in Fourier steps.
-LARGEST = 64.0
+LARGEST_STEP = 64.0
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from scipy.optimize import brentq
 from fluxforge.scheme._linear import HIGHEST_ORDER, OneCellOrder
 
 # How far the last two rates, and the last three, may differ where an order is quoted.
-AGREE = 0.15
+RATE_TOLERANCE = 0.15
 DRIFT = 0.5
 # Relative errors below this are round-off: some hundred operations in double precision.
 ROUND_OFF = 1e-13
 LEAST_LEVELS = 4
 # The largest share of the last error that may be a plateau.
-PLATEAU = 0.25
+LARGEST_PLATEAU = 0.25
 # No scheme here converges faster.
 MOST_RATE = 12.0
 # The largest standard error of a rate from which an order is quoted.
@@ -64,7 +64,9 @@ class Rates:
         if last > MOST_SCATTER:
             return False
         slack = 2 * difference
-        return abs(rates[-1] - rates[-2]) <= AGREE + slack and max(rates[-3:]) - min(rates[-3:]) <= DRIFT + slack
+        return (
+            abs(rates[-1] - rates[-2]) <= RATE_TOLERANCE + slack and max(rates[-3:]) - min(rates[-3:]) <= DRIFT + slack
+        )
 
     def _scatter_of_rates(self) -> tuple[float, float]:
         """The standard errors of the last rate, and of its difference from the one before; an error is part of both."""
@@ -79,8 +81,8 @@ class Rates:
     def order(self) -> float | None:
         """The observed order, or None."""
         falls = all(b < a for a, b in zip(self.errors, self.errors[1:], strict=False))
-        usable = self.asymptotic and falls and self.rates[-1] > AGREE
-        return self.rates[-1] if usable and self.errors[-1] <= self.below and self.plateau <= PLATEAU else None
+        usable = self.asymptotic and falls and self.rates[-1] > RATE_TOLERANCE
+        return self.rates[-1] if usable and self.errors[-1] <= self.below and self.plateau <= LARGEST_PLATEAU else None
 
     @property
     def plateau(self) -> float:

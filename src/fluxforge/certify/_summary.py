@@ -15,7 +15,7 @@ SKEWED = ("right", "jittered", "regular", "irregular")
 TRIANGLES = {"cross": "crossed", "equilateral": "equilateral", **{name: name for name in SKEWED}}
 ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "6": "sixth"}
 # Orders this near to a whole number are quoted as that number; claims are held to the same distance.
-WHOLE = 0.15
+ORDER_TOLERANCE = 0.15
 
 
 def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
@@ -110,7 +110,7 @@ def _order(rates: Rates) -> str:
 
 
 def _number(order: float) -> str:
-    return str(round(order)) if abs(order - round(order)) <= WHOLE else f"{order:.1f}"
+    return str(round(order)) if abs(order - round(order)) <= ORDER_TOLERANCE else f"{order:.1f}"
 
 
 def _meshes(families: list[str]) -> str:

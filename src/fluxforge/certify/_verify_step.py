@@ -30,7 +30,7 @@ from fluxforge.pde._equation import HEAT
 MakeStep = Callable[[DualGraph, float], Callable[[Float[Array, " cells"]], Float[Array, " cells"]]]
 
 # Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
-SAME = 1e-10
+STEP_TOLERANCE = 1e-10
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -74,7 +74,7 @@ def _measure_linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
     defects = linearity_defects(lambda state: np.asarray(step(jnp.asarray(state))), graph.cells)
     M = csr_array(jacobian(make_step, graph, dt, T))
     used = csr_array(abs(M) > 1e-12 * abs(M).max())
-    return Linearity(max(defects) <= SAME, hops_used(graph, used), used.nnz / graph.cells, *defects)
+    return Linearity(max(defects) <= STEP_TOLERANCE, hops_used(graph, used), used.nnz / graph.cells, *defects)
 
 
 def _measure_conservation(make_step: MakeStep, mesh: Mesh) -> Conservation:
@@ -100,7 +100,7 @@ def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
     dt = 0.5 * fourier_step(graph)
     moved = max(float(np.abs(np.asarray(make_step(graph, dt)(jnp.full(graph.cells, c))) - c).max()) for c in (0.0, 1.0))
     evidence = f"T = 0 and T = 1 under insulation change by {moved:.1e} in a step"
-    return Line("constants are kept", verdict_of(moved <= SAME), evidence, "one step")
+    return Line("constants are kept", verdict_of(moved <= STEP_TOLERANCE), evidence, "one step")
 
 
 def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line:
@@ -111,9 +111,9 @@ def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float) -> Line
     radius = float(np.abs(np.linalg.eigvals(M)).max())
     least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
     evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, linearised at T = 0"
-    name = f"at {fraction:g} Δt_Fourier: {'stable' if radius <= 1 + SAME else 'unstable'}"
-    name += ", maximum principle" if least >= -SAME else ""
-    return Line(name, verdict_of(radius <= 1 + SAME), evidence, "eigenvalues and signs of the Jacobian")
+    name = f"at {fraction:g} Δt_Fourier: {'stable' if radius <= 1 + STEP_TOLERANCE else 'unstable'}"
+    name += ", maximum principle" if least >= -STEP_TOLERANCE else ""
+    return Line(name, verdict_of(radius <= 1 + STEP_TOLERANCE), evidence, "eigenvalues and signs of the Jacobian")
 
 
 def _diffusivity_line(make_step: MakeStep) -> Line:

@@ -30,7 +30,7 @@ from fluxforge.stepping._stepper import general_stepper
 TOLERANCE = 1e-12
 ROLLOUT = 200
 # The cells on a line through a face, seen from its other side.
-EXCHANGED = {"P": "N", "N": "P", "B": "F", "F": "B"}
+EXCHANGED_CELLS = {"P": "N", "N": "P", "B": "F", "F": "B"}
 
 
 def measure_conservation(
@@ -147,14 +147,14 @@ def _compare_exchanged(scheme: Scheme, message: Message) -> Identity:
     swap, turned = {}, set(turned_names(scheme.equation))
     for name, known in message_symbols(message.hop, earlier, scheme.equation).items():
         stem, _, end = name.rpartition("_")
-        if end in EXCHANGED and stem:
-            swap[known] = symbol(f"{stem}_{EXCHANGED[end]}")
+        if end in EXCHANGED_CELLS and stem:
+            swap[known] = symbol(f"{stem}_{EXCHANGED_CELLS[end]}")
         elif name in turned:
             swap[known] = -known
         elif stem == "p" and end in COORDINATES:
             # From the centre of the other cell to the face.
             swap[known] = known - symbol(f"d_{end}")
-    states = {symbol(f"{name}_{end}") for name in ("T", *earlier) for end in EXCHANGED}
+    states = {symbol(f"{name}_{end}") for name in ("T", *earlier) for end in EXCHANGED_CELLS}
 
     def domain(v: sp.Symbol) -> tuple[float, float]:
         return (-1.0, 1.0) if v in states or v.name in turned else (0.25, 2.0)

@@ -103,7 +103,7 @@ def linearity_line(linearity: Linearity, where: str) -> Line:
 
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
 # The relative error in time at which costs are compared.
-TARGET = 1e-4
+TARGET_ERROR = 1e-4
 
 
 def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
@@ -163,7 +163,7 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
 
 def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
     """Cost per step, and at equal accuracy."""
-    at_target = {curve.scheme: curve.bytes_at(TARGET) for curve in curves}
+    at_target = {curve.scheme: curve.bytes_at(TARGET_ERROR) for curve in curves}
     mine = at_target.pop(scheme, None)
     others = [f"{name} {value / mine:.2g}×" for name, value in at_target.items() if mine and value]
     evidence = (
@@ -171,6 +171,6 @@ def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
         f"{cost.memory:.0f} held per cell"
     )
     if others:
-        evidence += f"; bytes to an error of {TARGET:g} in time, relative to this scheme: {', '.join(others)}"
+        evidence += f"; bytes to an error of {TARGET_ERROR:g} in time, relative to this scheme: {', '.join(others)}"
     method = "read off the stepper's arrays; sparse LU factors if implicit"
     return Line("cost of a step", Verdict.MEASURED, evidence, method)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import with_walls
-from fluxforge.certify._properties import LARGEST, MaximumPrinciple, TransientGrowth
+from fluxforge.certify._properties import LARGEST_STEP, MaximumPrinciple, TransientGrowth
 from fluxforge.certify._systems import last_holding, study_step
 from fluxforge.errors import NumericalError
 from fluxforge.mesh._dual import DualGraph
@@ -48,7 +48,7 @@ def measure_maximum_principle(
             raise NumericalError(f"a step of {fraction:.3g} Fourier steps is not finite at cell {cell}")
         return float(least[cell]), cell
 
-    tried = np.geomspace(1e-3, LARGEST, 17)
+    tried = np.geomspace(1e-3, LARGEST_STEP, 17)
     limit = last_holding(lambda fraction: worst(fraction)[0] >= -TOLERANCE, tried, halvings=34)
     if math.isinf(limit):
         return MaximumPrinciple(None, None, None, averages)
@@ -88,7 +88,7 @@ def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.wo
         method += ", and of what is added without them"
         where += "; no maximum principle: constants do not stay as they are"
     if principle.over_fourier is None:
-        return Line(name, Verdict.HOLDS, f"up to {LARGEST:g} {unit} at least, {where}", method)
+        return Line(name, Verdict.HOLDS, f"up to {LARGEST_STEP:g} {unit} at least, {where}", method)
     broken = f"a weight of {principle.weight:.1e} at cell {principle.cell}"
     if principle.over_fourier == 0:
         return Line(name, Verdict.FAILS, f"at no Δt: {broken}, {where}", method)
@@ -101,7 +101,7 @@ MOST_CELLS = 300
 MOST_STEPS = 1000
 NORMAL = 1e-12
 # Beyond this the growth is an instability, not a transient.
-HOPELESS = 1e9
+INSTABILITY_RATIO = 1e9
 
 
 def measure_transient_growth(
@@ -125,7 +125,7 @@ def _measure_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
     size = one = largest = float(np.linalg.norm(B, 2))
     where = k = 1
     # Not a number ends the search, too.
-    while k < MOST_STEPS and 1 < size < HOPELESS:
+    while k < MOST_STEPS and 1 < size < INSTABILITY_RATIO:
         power, k = power @ B, k + 1
         size = float(np.linalg.norm(power, 2))
         if not size <= largest:

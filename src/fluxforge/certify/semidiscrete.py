@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import eye_array
 
-from fluxforge.certify._equations import FALLS, SAME_RATE, SAME_SYSTEM, SMOOTH, Rate, SemiDiscrete
+from fluxforge.certify._equations import LEAST_DECREASE, SAME_RATE, SAME_SYSTEM, SMOOTH, Rate, SemiDiscrete
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import (
@@ -97,7 +97,7 @@ def falls_with_size(scheme: Scheme, lattice: str) -> bool:
         off = np.abs(system.M @ problem.solution(graph) + system.b + S)
         inside = _is_inside(graph)
         residuals.append(float(off[inside].max() / np.abs(S).max()))
-    return bool(residuals[1] <= max(FALLS * residuals[0], SAME_SYSTEM))
+    return bool(residuals[1] <= max(LEAST_DECREASE * residuals[0], SAME_SYSTEM))
 
 
 def _is_inside(graph: DualGraph) -> np.ndarray:
@@ -197,8 +197,8 @@ def generator_line(system: SemiDiscrete, words: Words = HEAT.words) -> Line:
 
 
 # Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
-# its square, 1e-10, and of round-off, 2ε/SHORT = 1e-10 of T over the reference step.
-SHORT = 1e-5
+# its square, 1e-10, and of round-off, 2ε/SHORT_STEP = 1e-10 of T over the reference step.
+SHORT_STEP = 1e-5
 
 
 def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
@@ -229,7 +229,7 @@ def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
     for n in (5, 10) if lattice == "cubes" else (8, 16, 32):
         graph = problem.graph(Levels(lattice, (n,)).graph(n))
         T, S, settings = problem.solution(graph), problem.source(graph), problem.settings(graph.dimension)
-        dt = SHORT * reference_step(scheme.equation, graph, settings, T)
+        dt = SHORT_STEP * reference_step(scheme.equation, graph, settings, T)
         off = np.abs(_slope(scheme, graph, T=T, source=S, dt=dt, parameters=settings))
         inside = _is_inside(graph)
         rates.append(float(np.quantile(off[inside], 0.9) / np.abs(S).max()))
@@ -243,7 +243,7 @@ def _rate_difference(
     # An equation whose fields only grow has no reference step; then the unit of time is used.
     unit = unit if np.isfinite(unit) else 1.0
     own, wanted = (
-        _slope(one, graph, T=T, source=source, dt=SHORT * unit, parameters=parameters)
+        _slope(one, graph, T=T, source=source, dt=SHORT_STEP * unit, parameters=parameters)
         for one in (scheme, find("euler", scheme.equation))
     )
     size = max(np.abs(wanted).max(), np.abs(own).max(), np.abs(T).max() / unit)

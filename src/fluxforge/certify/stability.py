@@ -31,13 +31,13 @@ from fluxforge.stepping._limit import fastest_eigenvalues, is_one_operator, real
 
 # Steps of a rollout, the size at which it has diverged, and its last steps over which growth is measured.
 STEPS = 3000
-GROWN = 1e9
-WATCHED = 100
+BLOW_UP_RATIO = 1e9
+WATCHED_STEPS = 100
 # Up to this many cells all eigenvalues are found; a real part above this share of the largest modulus is growth.
-DENSE = 600
-GROWING = 1e-10
+MOST_DENSE_CELLS = 600
+GROWTH_TOLERANCE = 1e-10
 # Steps tried, as shares of the Fourier step, for schemes without R.
-TRIED = (1e-3, 1e3, 49)
+TRIED_STEPS = (1e-3, 1e3, 49)
 
 
 def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Stability:
@@ -60,7 +60,10 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
     else:
         G = generator(scheme, graph, parameters=parameters).M
         rate = float(np.abs(fastest_eigenvalues(G)).max())
-        growing = graph.cells <= DENSE and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWING * rate
+        growing = (
+            graph.cells <= MOST_DENSE_CELLS
+            and np.linalg.eigvals(G.toarray()).real.max() > growth + GROWTH_TOLERANCE * rate
+        )
         limit = 0.0 if growing else _scan_steps(scheme, graph, parameters=parameters, start=fourier)
     below, above = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
     interval, oscillation = (real_interval(factor), _oscillation(factor)) if one_operator else (None, None)
@@ -91,9 +94,9 @@ def _measure_transport(
         limit, rate = discs.dt, discs.rate
     else:
         G = generator(scheme, graph, parameters=parameters).M
-        values = np.linalg.eigvals(G.toarray()) if graph.cells <= DENSE else np.empty(0)
+        values = np.linalg.eigvals(G.toarray()) if graph.cells <= MOST_DENSE_CELLS else np.empty(0)
         rate = float(np.abs(values).max(initial=0.0))
-        if not len(values) or values.real.max() > growth + GROWING * rate:
+        if not len(values) or values.real.max() > growth + GROWTH_TOLERANCE * rate:
             return known
         limit = spectral_limit(factor, np.where(values.real > 0, 1j * values.imag, values))
     below, _ = _roll_out(scheme, graph, limit, parameters=parameters, growth=growth)
@@ -141,11 +144,11 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings 
     for step in range(STEPS):
         T = M @ T
         size = np.linalg.norm(T)
-        if not 0 < size < GROWN:
+        if not 0 < size < BLOW_UP_RATIO:
             return bool(size != 0)
-        if step == STEPS - WATCHED - 1:
+        if step == STEPS - WATCHED_STEPS - 1:
             before = size
-    return bool(size > before * (1 + 1e-6) ** WATCHED)
+    return bool(size > before * (1 + 1e-6) ** WATCHED_STEPS)
 
 
 def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
@@ -158,7 +161,7 @@ def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None
         values = fastest_eigenvalues(step_matrix(scheme, graph, dt, parameters=parameters))
         return bool(np.abs(values).max() <= 1 + 1e-10)
 
-    return last_holding(stable, start * np.geomspace(*TRIED), halvings=40)
+    return last_holding(stable, start * np.geomspace(*TRIED_STEPS), halvings=40)
 
 
 def stability_line(stability: Stability, where: str, words: Words = HEAT.words) -> Line:
@@ -207,7 +210,7 @@ def _no_bound_line(stability: Stability, evidence: str, method: str, words: Word
         unlimited, limited = "every Δt keeps the eigenvalues stable", "eigenvalues stable up to"
         caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
     else:
-        low, high, count = TRIED
+        low, high, count = TRIED_STEPS
         unlimited = f"spectral radius at most 1 at every step tried, up to {high:g} {unit}"
         limited = "spectral radius at most 1 at steps tried up to"
         caution = f"{count} steps from {low:g} to {high:g} {unit} were tried on this mesh, those between were not"
@@ -239,7 +242,7 @@ EVEN, LONG, SHORTEST = {2: 33, 3: 13}, {2: 8, 3: 5}, 1e-4
 # Eigenvalues this near to the imaginary axis, relative to the largest, are on it: sums of a few dozen entries of G.
 ON_AXIS = 1e-12
 # |R|² − 1 is computed without cancellation to about this times |z|².
-ROUNDED = 1e-13
+ROUND_OFF = 1e-13
 # The first step that is tried is this over the largest eigenvalue, and there is no limit if none is found up to 1e5.
 FIRST, LAST = 1e-6, 1e5
 
@@ -324,7 +327,7 @@ def spectral_limit(factor: sp.Expr, eigenvalues: np.ndarray) -> float:
 
     def stable(dt: float) -> bool:
         z = dt * eigenvalues
-        return bool((excess(z) <= ROUNDED * np.minimum(np.abs(z) ** 2, 1.0) + 1e-300).all())
+        return bool((excess(z) <= ROUND_OFF * np.minimum(np.abs(z) ** 2, 1.0) + 1e-300).all())
 
     return last_holding(stable, np.geomspace(FIRST, LAST, 111) / largest, halvings=50)
 

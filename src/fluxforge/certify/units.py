@@ -41,7 +41,7 @@ TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
 SHIFTS = (-300.0, 0.7, 1e3)
 
 # By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
-_CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
+_UNIT_CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
 def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
@@ -59,7 +59,7 @@ def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
     case = _Case(scheme, graph, T, S, parameters, 0.3 * study_step(scheme, graph, parameters, T))
     wanted = case.step() - T
     worst = {}
-    for name, powers in _CHANGES.items():
+    for name, powers in _UNIT_CHANGES.items():
         factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
         changes = (case.scale_units(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _largest_change(changes) / _size(wanted)
@@ -145,7 +145,7 @@ def list_homogeneous_units(scheme: Scheme, dimension: int = 2) -> tuple[str, ...
     What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
     and sums of parts with different dimensions that cancel, are not decided.
     """
-    return tuple(name for name, powers in _CHANGES.items() if _keeps_degree(scheme, powers, dimension))
+    return tuple(name for name, powers in _UNIT_CHANGES.items() if _keeps_degree(scheme, powers, dimension))
 
 
 def _keeps_degree(scheme: Scheme, change: tuple[int, int, int], dimension: int) -> bool:

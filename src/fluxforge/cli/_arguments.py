@@ -141,7 +141,7 @@ EQUATIONS = (
     "reaction-diffusion",
     "allen-cahn",
 )
-LARGEST = 10**15
+LARGEST_COUNT = 10**15
 EXAMPLES = "Examples:"
 BOUNDARY = (
     'Boundary conditions, separated by commas: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". Before = '
@@ -213,7 +213,7 @@ def parse_whole(text: str | int) -> int:
     except InvalidOperation:
         value = Decimal("NaN")
     # The size comes first: the integer of 1e999999999 would fill the memory.
-    if not (value.is_finite() and value.copy_abs() <= LARGEST and value == int(value)):
+    if not (value.is_finite() and value.copy_abs() <= LARGEST_COUNT and value == int(value)):
         raise typer.BadParameter(f"{str(text)!r:.60} is not a whole number (write 20, or 1e6)")
     return int(value)
 

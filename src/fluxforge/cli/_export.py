@@ -25,7 +25,7 @@ class Target(StrEnum):
 
 
 # The kinds of file that a mesh is written to, by the language of the code that reads it.
-BESIDE = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
+MESH_FORMATS = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
 
 
 def export(
@@ -50,7 +50,7 @@ def export(
     refuse_if(
         {
             "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax, and -o FILE": mesh is not None
-            and (to not in BESIDE or output is None),
+            and (to not in MESH_FORMATS or output is None),
             "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
             "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
         }
@@ -65,7 +65,7 @@ def export(
     if output is None:
         typer.echo(_code(find(scheme, equation), to), nl=False)
         return
-    beside = output.with_name(f"{output.stem}_mesh.{BESIDE.get(to, 'h')}")
+    beside = output.with_name(f"{output.stem}_mesh.{MESH_FORMATS.get(to, 'h')}")
     files = (output,) if mesh is None else (output, beside)
     if output.name in ("numpy.py", "jax.py"):
         raise InputError(f"{output}: would hide the module {output.stem} that the code imports: give another name")

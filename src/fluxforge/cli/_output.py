@@ -140,7 +140,7 @@ def duration(seconds: float | None) -> str:
 
 
 # Seconds between lines of progress in a log.
-BETWEEN_LINES = 30.0
+LOG_INTERVAL = 30.0
 
 
 class _Count(ProgressColumn):
@@ -183,7 +183,7 @@ def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterat
 def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
     """Show a bar on stderr; yield a function to call with the current item, its number and the total, or None if quiet.
 
-    If stderr is not a terminal, it writes a line at most every BETWEEN_LINES seconds.
+    If stderr is not a terminal, it writes a line at most every LOG_INTERVAL seconds.
     """
     if quiet:
         yield None
@@ -202,7 +202,7 @@ def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, i
 
 
 class Lines:
-    """Progress for a log: the current item, the number done and the total, at most every BETWEEN_LINES seconds."""
+    """Progress for a log: the current item, the number done and the total, at most every LOG_INTERVAL seconds."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what, self._clock = what, clock
@@ -210,7 +210,7 @@ class Lines:
 
     def __call__(self, question: str, number: int, total: int) -> None:
         """Write a line if the last one is old enough."""
-        if self._clock() - self._last < BETWEEN_LINES:
+        if self._clock() - self._last < LOG_INTERVAL:
             return
         self._last = self._clock()
         # Like the bar, the line counts the items finished before the current one.

@@ -26,7 +26,7 @@ from fluxforge.sweeps._pool import check_workers, run_processes
 from fluxforge.sweeps._worker import Job
 
 # The most differing numbers shown per part.
-SHOWN = 8
+MOST_SHOWN = 8
 
 
 def run(names: Sequence[str], folder: Path, *, check: Path | None, as_json: bool, **options: Any) -> None:
@@ -106,10 +106,10 @@ def _show_part(part: PartComparison) -> None:
     show(f"    {', '.join(f'{kind}: {count}' for kind, count in part.counts.items() if count)}")
     if part.digits is not None:
         show(f"    kept to {part.digits} digits: deterministic numbers are compared to half a unit of the last digit")
-    for each in part.moved[:SHOWN]:
+    for each in part.moved[:MOST_SHOWN]:
         show(f"    {each.where}: {each.kept:.10g} → {_describe_tolerance(each)}")
-    if len(part.moved) > SHOWN:
-        show(f"    and {len(part.moved) - SHOWN} more (all with --json)")
+    if len(part.moved) > MOST_SHOWN:
+        show(f"    and {len(part.moved) - MOST_SHOWN} more (all with --json)")
 
 
 def _describe_tolerance(moved: Moved) -> str:

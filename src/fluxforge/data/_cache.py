@@ -16,7 +16,7 @@ from fluxforge.errors import InputError, StorageError
 from fluxforge.run._durable import remove_strays
 
 # Temporary files of killed processes are removed from the cache after this time; a file is written within seconds.
-AN_HOUR = 3600.0
+TEMPORARY_AGE = 3600.0
 
 
 class Cached(NamedTuple):
@@ -58,7 +58,7 @@ def write_cached(place: Path, arrays: Mapping[str, np.ndarray], words: str = "")
     with suppress(InputError, StorageError, SafetensorError):
         with atomic_path(place) as temporary:
             save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
-        remove_strays(place.parent, seconds=AN_HOUR)
+        remove_strays(place.parent, seconds=TEMPORARY_AGE)
 
 
 def digest_arrays(arrays: Mapping[str, np.ndarray], words: str) -> str:

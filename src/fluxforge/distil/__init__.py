@@ -4,7 +4,7 @@ from fluxforge.distil._ablation import Ablation, Ablations, ablate, no_ablation
 from fluxforge.distil._backend import OPERATORS, AbstractBackend, Explored, Search
 from fluxforge.distil._compose import Choice, choose, compose, to_canonical
 from fluxforge.distil._constants import (
-    HIDDEN,
+    LARGEST_HIDDEN,
     Fitted,
     Limit,
     Reading,
@@ -50,7 +50,7 @@ from fluxforge.distil._table import Sampled, Table, sample, tabulate
 
 __all__ = [
     "ENGINES",
-    "HIDDEN",
+    "LARGEST_HIDDEN",
     "OPERATORS",
     "Ablation",
     "Ablations",

@@ -29,7 +29,7 @@ from fluxforge.scheme._scheme import Message, Output, Stage
 _KEY = 2**29 + 2**20
 PROBLEMS, ROWS, MOST_BATCHES = 1_000, 2_000, 40
 # Fewer cells with a single message than this are too few for a search.
-FEWEST = 200
+FEWEST_CELLS = 200
 # Seven variables at once want a larger search than the four or five of a network's part: with the populations of 600
 # and 12,000 evaluations that suffice there, the best error on the heat recipe's data was 8 %; with populations of 2,000
 # and 80,000 evaluations the formula is found.
@@ -146,9 +146,9 @@ def _tabulate_single_messages(draw: _Draw) -> Table | None:
         X.append(np.hstack(columns))
         y.append(edges.change[single])
         rows += len(y[-1])
-        if rows >= ROWS or (number == 12 and rows < FEWEST // 4):
+        if rows >= ROWS or (number == 12 and rows < FEWEST_CELLS // 4):
             break
-    return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST else None
+    return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST_CELLS else None
 
 
 def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation:

@@ -25,7 +25,7 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.gnn._network import F, Network
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Rank, Where
-from fluxforge.scheme._scheme import ENDS, Hop, Message, Output, Stage
+from fluxforge.scheme._scheme import HOP_ENDS, Hop, Message, Output, Stage
 from fluxforge.scheme.reference import gradient_names
 
 # A message is a difference of fields if its value for equal fields is below this share of its terms.
@@ -151,7 +151,7 @@ def _is_flux(message: Message, equation: Equation) -> bool:
 def _field_name(name: str, hop: Hop) -> str | None:
     """T of T_N: the field whose value at an end a symbol is; None for geometry, cell volumes included."""
     stem, _, end = name.rpartition("_")
-    return stem if end in ENDS[hop] and stem != "V" else None
+    return stem if end in HOP_ENDS[hop] and stem != "V" else None
 
 
 def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:

@@ -186,11 +186,11 @@ def _drop_infinite(errors: Mapping[str, float]) -> dict[str, float | None]:
 Step: TypeAlias = Callable[[Problem], State]
 Constants: TypeAlias = Mapping[str, float]
 # An uncertainty is this many standard errors: of some twenty comparisons in a run, none should fail by chance.
-SURE = 3.0
+STANDARD_ERRORS = 3.0
 # A difference that the unexplained part may cause is tolerated up to this part of a constant.
-HIDDEN = 0.1
+LARGEST_HIDDEN = 0.1
 # A constant whose relative uncertainty in the network is larger than this is not compared.
-TELLING = 0.25
+LARGEST_UNCERTAINTY = 0.25
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,9 @@ class Reading:
 
     def is_telling(self, name: str) -> bool:
         """Whether the network determines this constant well enough at this Δt to be compared."""
-        return self.own_uncertainty[name] <= TELLING * max(abs(self.own[name]), abs(self.least[name]), TELLING)
+        return self.own_uncertainty[name] <= LARGEST_UNCERTAINTY * max(
+            abs(self.own[name]), abs(self.least[name]), LARGEST_UNCERTAINTY
+        )
 
     def gap(self, name: str) -> float:
         """The difference of both values in units of what is allowed: they agree if it is at most 1.
@@ -226,7 +228,9 @@ class Reading:
         than a tenth of the constant: a network that is the formula exactly has to have the constants exactly.
         """
         size = max(abs(self.own[name]), abs(self.least[name]))
-        allowed = max(self.own_uncertainty[name] + self.least_uncertainty[name], min(self.hidden[name], HIDDEN * size))
+        allowed = max(
+            self.own_uncertainty[name] + self.least_uncertainty[name], min(self.hidden[name], LARGEST_HIDDEN * size)
+        )
         gap = abs(self.own[name] - self.least[name]) / (allowed + ROUND_OFF)
         return gap if math.isfinite(gap) else math.inf
 
@@ -252,10 +256,14 @@ def read_constants(
             Reading(
                 step=length,
                 own=name_values(names, own.values),
-                own_uncertainty=name_values(names, SURE * theirs.standard_error(by_network, own) + own.error),
+                own_uncertainty=name_values(
+                    names, STANDARD_ERRORS * theirs.standard_error(by_network, own) + own.error
+                ),
                 hidden=name_values(names, off * relative.spread(by_network, own)),
                 least=name_values(names, least.values),
-                least_uncertainty=name_values(names, SURE * ours.standard_error(at_step, least) + least.error),
+                least_uncertainty=name_values(
+                    names, STANDARD_ERRORS * ours.standard_error(at_step, least) + least.error
+                ),
                 explained=1.0 - off,
                 explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
                 loss=least.loss,

@@ -72,7 +72,7 @@ _DEPTH = 10
 _FIRST_LENGTH = 10
 _LOCAL_STEPS = 5
 _TOURNAMENT = 5
-_UNLIMITED = 10**12
+_NO_LIMIT = 10**12
 
 
 class Evolution:
@@ -140,9 +140,9 @@ class Evolution:
         self._dispatch = op.DispatchTable()
         both = op.MultiEvaluator(self._problem)
         for part in (op.Evaluator(self._problem, self._dispatch, op.MSE(), True), op.LengthEvaluator(self._problem)):
-            part.Budget = _UNLIMITED
+            part.Budget = _NO_LIMIT
             both.Add(keep(part))
-        both.Budget = _UNLIMITED
+        both.Budget = _NO_LIMIT
         return both
 
     def _algorithm_of(self, seed: int) -> Any:
@@ -163,9 +163,9 @@ class Evolution:
     def _settings(self, seed: int) -> Any:
         size = self._search.population
         return self._op.GeneticAlgorithmConfig(
-            generations=self._search.generations, max_evaluations=_UNLIMITED, local_iterations=_LOCAL_STEPS,
+            generations=self._search.generations, max_evaluations=_NO_LIMIT, local_iterations=_LOCAL_STEPS,
             population_size=size, pool_size=size, p_crossover=1.0, p_mutation=0.25, p_local=1.0, p_lamarck=1.0,
-            epsilon=1e-5, seed=seed, max_time=_UNLIMITED,
+            epsilon=1e-5, seed=seed, max_time=_NO_LIMIT,
         )  # fmt: skip
 
     def _offspring(self, order: Any, creator: Any, constants: Any) -> Any:
@@ -248,10 +248,10 @@ def _run(evolution: Evolution, end: float) -> None:
 
 
 _BINARY = ("+", "-", "*", "/", "min", "max")
-_ISLAND = 27
+_ISLAND_SIZE = 27
 """Formulas in one of PySR's populations; `Search.population` counts those of all of them."""
 
-_SHORTEST = 7
+_LEAST_MAXSIZE = 7
 """The smallest `maxsize` that PySR accepts."""
 
 _SQUARE = re.compile(r"\bsquare\(")
@@ -296,10 +296,10 @@ def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, 
     return {
         "binary_operators": [name for name in search.operators if name in _BINARY],
         "unary_operators": [name for name in search.operators if name not in _BINARY],
-        "maxsize": max(_SHORTEST, search.max_complexity),
+        "maxsize": max(_LEAST_MAXSIZE, search.max_complexity),
         "niterations": search.generations,
-        "populations": max(2, search.population // _ISLAND),
-        "population_size": _ISLAND,
+        "populations": max(2, search.population // _ISLAND_SIZE),
+        "population_size": _ISLAND_SIZE,
         "timeout_in_seconds": seconds,
         "random_state": seed,
         "deterministic": True,

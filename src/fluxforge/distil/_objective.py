@@ -30,9 +30,9 @@ RANK = 1e-9
 # A loss of at most this many times its round-off is an exact fit: Σ|r| has no vertex to be found there.
 EXACT = 10.0
 # Bootstrap samples for the standard errors of constants.
-RESAMPLED = 12
+BOOTSTRAP_SAMPLES = 12
 # Relative changes of constants that show the round-off of the rows; their squares are below it.
-NEARBY = (1.0e-9, 1.37e-9, 2.11e-9)
+RELATIVE_CHANGES = (1.0e-9, 1.37e-9, 2.11e-9)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Objective:
         r, J = rows(best.values), slopes(best.values)[:, free]
         owner = np.nonzero(np.asarray(problems.graph.live))[0]
         count = len(problems.dt)
-        draws = np.random.default_rng(0).integers(count, size=(RESAMPLED, count))
+        draws = np.random.default_rng(0).integers(count, size=(BOOTSTRAP_SAMPLES, count))
         moves = []
         for draw in draws:
             times = np.bincount(draw, minlength=count)[owner].astype(float)
@@ -267,7 +267,7 @@ def _round_off(rows: Rows, c: Constants) -> np.ndarray:
     A change of constants in the last place would not show it: at short steps it changes no digit of T'.
     """
     here = rows(c)
-    return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in NEARBY], axis=0)
+    return np.max([np.abs(rows(c * (1.0 + h)) + rows(c * (1.0 - h)) - 2.0 * here) for h in RELATIVE_CHANGES], axis=0)
 
 
 def _find_determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:

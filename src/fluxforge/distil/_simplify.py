@@ -113,14 +113,14 @@ def _terms_if_expanded(expr: sp.Expr) -> int:
     return 1
 
 
-NEAR = 0.25
+VALUE_TOLERANCE = 0.25
 """Constants that differ by less than this part may become one constant, or the number 1."""
 
 
 def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
     """The formula with one term or argument of an extreme dropped, one constant made 1, or a sum's constants equal."""
     if expr.is_Float:
-        yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < NEAR)
+        yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < VALUE_TOLERANCE)
     if expr.is_Add:
         yield from (sp.Add(*expr.args[:k], *expr.args[k + 1 :]) for k in range(len(expr.args)))
         yield from _tie_coefficients(expr)
@@ -136,7 +136,7 @@ def _tie_coefficients(expr: sp.Add) -> Iterator[sp.Expr]:
     """A sum whose coefficients are nearly of one size gets one coefficient."""
     terms = [term.as_coeff_Mul() for term in expr.args]
     sizes = [abs(number) for number, _ in terms]
-    if all(size.is_Float for size in sizes) and 0 < max(sizes) - min(sizes) < NEAR * max(sizes):
+    if all(size.is_Float for size in sizes) and 0 < max(sizes) - min(sizes) < VALUE_TOLERANCE * max(sizes):
         yield sp.Add(*(sp.sign(number) * sizes[0] * rest for number, rest in terms))
 
 
@@ -147,12 +147,12 @@ def _move_inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
     for bracket in brackets:
         terms = [(number * k, part) for k, part in (term.as_coeff_Mul() for term in bracket.args)]
         for place, (k, part) in enumerate(terms):
-            if abs(abs(k) - 1) < NEAR:
+            if abs(abs(k) - 1) < VALUE_TOLERANCE:
                 others = [c * m for c, m in terms[:place] + terms[place + 1 :]]
                 yield sp.Add(sp.sign(k) * part, *others) * (rest / bracket)
 
 
-SLACK = 1.5
+ERROR_RATIO = 1.5
 """The factor by which a step may raise the error of the formula it starts from, once the constants are fitted again:
 what two symbols, an operator and an operand, are worth at the knee of a front."""
 
@@ -162,14 +162,14 @@ FLOOR = 1e-6
 REACH = 2.0
 """A step is abandoned if the first round of its fit predicts more than this multiple of the error it may have."""
 
-WORTH = 0.05
+LEAST_GAIN = 0.05
 """Only formulas of an engine that lower the error of all shorter ones by this part are simplified."""
 
 Structure = tuple[sp.Expr, int]
 
 # Rows on which simplifications are tried, and the relative gain at which their fits end; `settle` fits on all rows.
-_ROWS = 300
-_GAIN = 1e-3
+_TRIAL_ROWS = 300
+_TRIAL_GAIN = 1e-3
 
 
 class Polisher:
@@ -177,7 +177,7 @@ class Polisher:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._few = table.draw_rows(_ROWS, seed=0)
+        self._few = table.draw_rows(_TRIAL_ROWS, seed=0)
         self._fits: dict[Structure, Candidate | None] = {}
         self._passed: set[Structure] = set()
 
@@ -195,11 +195,11 @@ class Polisher:
         return front_of(step for step in settled if step.complexity <= max_complexity)
 
     def _select_worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
-        """Those that lower the error of every shorter one by the part `WORTH`: a front has many that do not."""
+        """Those that lower the error of every shorter one by the part `LEAST_GAIN`: a front has many that do not."""
         fits = [self._fit_constants(tidy(expr), limit=math.inf) for expr in expressions if measure(expr, self._few)]
         best = math.inf
         for fit in sorted((fit for fit in fits if fit), key=lambda fit: (fit.complexity, fit.error)):
-            if fit.error <= (1 - WORTH) * best:
+            if fit.error <= (1 - LEAST_GAIN) * best:
                 best = fit.error
                 yield fit.expression
 
@@ -227,7 +227,7 @@ class Polisher:
             here = min(shorter, key=lambda step: step.error, default=None)
 
     def _list_shorter(self, here: Candidate) -> Iterator[Candidate]:
-        limit = max(FLOOR, SLACK * here.error)
+        limit = max(FLOOR, ERROR_RATIO * here.error)
         for expr in shorten(here.expression):
             step = self._fit_constants(expr, limit=limit)
             if step and step.error <= limit and step.complexity < here.complexity:
@@ -237,7 +237,7 @@ class Polisher:
         """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
         key = structure_key(expr)
         if key not in self._fits:
-            fit = fit_constants(expr, self._few, gain=_GAIN, hopeless=REACH * limit * self._few.spread)
+            fit = fit_constants(expr, self._few, gain=_TRIAL_GAIN, hopeless=REACH * limit * self._few.spread)
             if fit is None:
                 return None
             self._fits[key] = measure(fit.expression, self._few)
@@ -253,14 +253,14 @@ def _read_back(expr: sp.Expr, table: Table) -> sp.Expr | None:
 
 
 def simplify(expr: sp.Expr, table: Table) -> Candidate | None:
-    """The shortest formula found whose error is within `SLACK` of the given one's; None if that is not finite."""
+    """The shortest formula found whose error is within `ERROR_RATIO` of the given one's; None if that is not finite."""
     fit = fit_constants(expr, table)
     original = measure(fit.expression, table) if fit else None
     if original is None:
         return None
     polisher = Polisher(table)
     front = polisher.settle(polisher.simplifications(expr))
-    return next((step for step in front if step.error <= max(FLOOR, SLACK * original.error)), original)
+    return next((step for step in front if step.error <= max(FLOOR, ERROR_RATIO * original.error)), original)
 
 
 Tell = Callable[[int, int, float], None]

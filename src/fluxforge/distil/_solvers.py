@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import linprog
 
 # Subgradients of vanishing rows lie in [−1, 1]: sums over thousands of rows leave them uncertain by about this.
-SLACK = 1e-9
+SUBGRADIENT_TOLERANCE = 1e-9
 MOST_PIVOTS = 200
 # Largest condition number of the rows that vanish together; beyond it nearby rows are taken.
 MOST_CONDITION = 1e8
@@ -105,7 +105,7 @@ def least_absolute(
     if size == 0.0:
         return Vertex(np.linalg.lstsq(J, -r, rcond=None)[0], np.arange(J.shape[1]), 0.0, 1.0)
     rows, slack = _pivot(left / size, Q, near) if near is not None else (near, -np.inf)
-    if rows is None or slack < -SLACK:
+    if rows is None or slack < -SUBGRADIENT_TOLERANCE:
         rows, slack = _pivot(left / size, Q, _vanishing_rows(left / size, Q))
     move = np.linalg.solve(J[rows], -r[rows])
     # One round of refinement: the right-hand side may be much smaller than J's entries.
@@ -148,7 +148,7 @@ def _pivot(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
         subgradient = -(Q.T @ np.sign(off)) @ inverse
         leaving = int(np.argmax(np.abs(subgradient)))
         slack = 1.0 - abs(subgradient[leaving])
-        if slack >= -SLACK:
+        if slack >= -SUBGRADIENT_TOLERANCE:
             return rows, float(slack)
         slopes = Q @ (np.sign(subgradient[leaving]) * inverse[:, leaving])
         entering = _entering_row(off, slopes, slack)

@@ -83,7 +83,7 @@ _A, _DELTA, _T_P, _T_N, _V, _DT, _S, _T = map(symbol, ("A", "delta", "T_P", "T_N
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 25))
 RIDGES = (1e-12, 1e-6, 1e-4, 1e-3, 1e-2)
 # The model with the fewest terms is chosen among those whose error is within this factor of the least,
-WITHIN = 1.02
+ERROR_RATIO = 1.02
 # or below this, which is the round-off of a fit whose columns are nearly dependent.
 EXACT = 1e-9
 # Models with more terms are skipped: they are not sparse, and fitting them takes most of the time.
@@ -162,7 +162,7 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     models = [model for model in models if np.isfinite(model.error)]
     if not models:
         raise NumericalError("no sparse model of the step has a finite error")
-    limit = max(WITHIN * min(model.error for model in models), EXACT)
+    limit = max(ERROR_RATIO * min(model.error for model in models), EXACT)
     best = min((model for model in models if model.error <= limit), key=lambda model: (len(model.c), model.error))
     numbers = best.c * size / sizes[best.kept]
     terms = (term for term, kept in zip(candidates, best.kept, strict=True) if kept)

@@ -151,11 +151,11 @@ def sample(network: Network, problems: Problem, *, rows: int, seed: int = 0) -> 
     return samples
 
 
-_NONE: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})
+_NO_COLUMNS: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})
 
 
 def predict(
-    expr: sp.Expr, table: Table, constants: Mapping[sp.Symbol, Float[np.ndarray, "batch 1"]] = _NONE
+    expr: sp.Expr, table: Table, constants: Mapping[sp.Symbol, Float[np.ndarray, "batch 1"]] = _NO_COLUMNS
 ) -> Float[np.ndarray, "*batch rows"]:
     """f(X; c) in float64, a row for each of a batch of constants; nan or infinite where the formula has no value."""
     try:

@@ -28,7 +28,7 @@ from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
 # Part of the cache's key; incremented whenever the same arguments give other fluxes.
 VERSION = 1
 # Half the width of the range of states around the points where f′ = 0.
-_AROUND = 0.5
+_HALF_WIDTH = 0.5
 
 
 def design_experiment(spec: recipe.Recipe) -> Experiment:
@@ -139,4 +139,4 @@ def _usual_states(equation: Equation) -> tuple[float, float]:
     if not slope.has(equation.u):
         return -1.0, 1.0
     points = [float(each) for each in sp.solve(slope, equation.u) if each.is_real]
-    return (min(points) - _AROUND, max(points) + _AROUND) if points else (-1.0, 1.0)
+    return (min(points) - _HALF_WIDTH, max(points) + _HALF_WIDTH) if points else (-1.0, 1.0)

@@ -25,13 +25,13 @@ from fluxforge.run._progress import Progress, Warn, add_seconds
 from fluxforge.run.result import list_reasons
 
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
-WORSE = 1.5
+REDUCTION_RATIO = 1.5
 # Data with larger errors than this, relative to their size, cannot tell formulas apart.
 LARGEST_DATA_ERROR = 0.01
 # The law itself is about as far from held-out data as the noise in these; a network is farther, but for chance.
-BEATS = 1.05
+NETWORK_RATIO = 1.05
 # Candidates whose error on the table is beyond this multiple of the network's own are not fitted to the data.
-HOPELESS = 30.0
+CANDIDATE_RATIO = 30.0
 # Numbers that keep the random choices of the steps apart.
 _WHOLE, _REDUCED, _TESTS, _SEARCH = 1, 2, 3, 4
 
@@ -91,9 +91,12 @@ def train_and_reduce(
         probe = Probe(data.experiment, whole, data.size, np.random.default_rng([spec.seed, _TESTS]))
         reduction = reduce_flux(probe)
         reduced = _train(reduction.form, data, spec, _REDUCED, tell, folder, warn)
-    confirmed = reduced.error <= max(WORSE * whole.error, WORSE * data.relative_error)
+    confirmed = reduced.error <= max(REDUCTION_RATIO * whole.error, REDUCTION_RATIO * data.relative_error)
     words = "a network of the reduced form is no worse on held-out data than that of the whole flux"
-    checks = (*reduction.checks, Check("reduction", words, reduced.error, WORSE * whole.error, used=confirmed))
+    checks = (
+        *reduction.checks,
+        Check("reduction", words, reduced.error, REDUCTION_RATIO * whole.error, used=confirmed),
+    )
     if not confirmed:
         checks = tuple(replace(check, used=False) for check in checks)
         reduced = whole
@@ -189,7 +192,9 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOut
         best = front.best_error
         # This round's own front, too: what another search does better on the network may do worse on the data.
         for candidate in (*more, *front):
-            if candidate.text in tried or candidate.error > max(HOPELESS * best, HOPELESS * network.error):
+            if candidate.text in tried or candidate.error > max(
+                CANDIDATE_RATIO * best, CANDIDATE_RATIO * network.error
+            ):
                 continue
             tried[candidate.text] = fitted = fit_formula(candidate.expression, network.form, data)
             if fitted is not None and fitted.agrees and _is_no_worse(fitted, network):
@@ -202,7 +207,7 @@ def _is_no_worse(formula: FittedFormula, network: FluxNetwork) -> bool:
 
     Error bars that are too large would let many formulas agree with the data.
     """
-    return formula.error <= BEATS * network.error + ROUND_OFF
+    return formula.error <= NETWORK_RATIO * network.error + ROUND_OFF
 
 
 def _search_fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:

@@ -24,7 +24,7 @@ SHARE, WITHIN = 0.99, 3.0
 # No error is taken for less than this part of the root mean square of all: an estimate is the difference of two
 # solutions, which is close to 0 by chance where it changes its sign. Of Riemann problems of Burgers' equation, 0.6 to
 # 1.0 % are beyond three of their estimates, and 0.2 to 0.4 % with this.
-LEAST = 0.03
+LEAST_ERROR_SHARE = 0.03
 # Difference by round-off of two forms of one formula, relative to the size of the fluxes.
 ROUND_OFF = 1e-9
 # The largest denominator of a fraction in place of a decimal.
@@ -132,7 +132,7 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
     with np.errstate(all="ignore"):
         predicted = _predict(g, form, held)
     off = np.abs(predicted - held.flux)
-    least = LEAST * held.relative_error * held.size
+    least = LEAST_ERROR_SHARE * held.relative_error * held.size
     allowed = WITHIN * np.maximum(held.error, least) + ROUND_OFF * held.size
     share = float(np.mean(off <= allowed))
     error = held.distance(predicted)

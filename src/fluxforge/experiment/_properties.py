@@ -15,7 +15,7 @@ from fluxforge.expression._evaluate import evaluate
 
 POINTS = 2_000
 # A property holds if it is violated by no more than this multiple of the network's own error.
-SLACK = 3.0
+VIOLATION_RATIO = 3.0
 # Factors by which lengths and times are multiplied lie between 1/REACH and REACH.
 REACH = 1.7
 # Values of either group that stand for its whole range.
@@ -64,7 +64,7 @@ class Probe:
     @property
     def limit(self) -> float:
         """The largest violation that counts as none."""
-        return SLACK * self.network.error
+        return VIOLATION_RATIO * self.network.error
 
     def draw(self) -> dict[str, np.ndarray]:
         """Random experiments."""
@@ -216,7 +216,7 @@ def find_separation(network: ReducedFunction, table: Table) -> tuple[Separation 
         return None, None
     # Sums come first, and the fewest columns in a group: ties are decided by order.
     defect, best = min(tried, key=lambda each: each[0])
-    check = Check("separability", best.describe(table.names), defect, SLACK * network.error)
+    check = Check("separability", best.describe(table.names), defect, VIOLATION_RATIO * network.error)
     return (best if check.holds else None), check
 
 

@@ -16,9 +16,9 @@ from fluxforge.pde._parameter import Unit
 
 # Slopes are parallel if their scatter around one direction is below this part of them: networks' slopes err by
 # several times what their values do. The form is tested again on the data.
-PARALLEL = 0.2
+LARGEST_SCATTER = 0.2
 # Scatters that differ by less are the same.
-_TIE = 0.02
+_SCATTER_TOLERANCE = 0.02
 # Powers in a group that stands for several.
 _POWERS = tuple(Fraction(p, q) for q in (1, 2) for p in range(-3 * q, 3 * q + 1))
 
@@ -191,11 +191,11 @@ def _join(
         tried.append((float(np.linalg.norm(across) / np.linalg.norm(slopes)), base, grouped, powers))
     # By symmetry there are two such scales, that of P and that of N: the first is taken.
     least = min(each[0] for each in tried)
-    scatter, base, grouped, powers = next(each for each in tried if each[0] <= 2 * least + _TIE)
+    scatter, base, grouped, powers = next(each for each in tried if each[0] <= 2 * least + _SCATTER_TOLERANCE)
     (term,) = grouped.terms
     joined = sp.Mul(*(g ** _rational(power) for g, power in zip(term.columns, powers, strict=True)))
     words = f"with the scale {_monomial(base, probe.experiment.unit)}, only {joined} matters"
-    check = Check("one number", words, scatter, PARALLEL, used=scatter <= PARALLEL)
+    check = Check("one number", words, scatter, LARGEST_SCATTER, used=scatter <= LARGEST_SCATTER)
     if not check.holds:
         return forms[0], [check]
     return Form(("q",), (Term(term.weight, (joined,)),), (True,)), [check]

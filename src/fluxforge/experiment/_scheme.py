@@ -20,7 +20,7 @@ from fluxforge.scheme._tableau import EULER
 NEAR_ZERO = sp.Float(1e-5)
 POINTS = 4_000
 # Two formulas are the same function if they differ by no more than round-off at every point, relative to their size.
-SAME = 1e-9
+FORMULA_TOLERANCE = 1e-9
 
 
 def simplify_flux(flux: sp.Expr) -> sp.Expr:
@@ -94,7 +94,7 @@ def compare_flux(flux: sp.Expr, text: str, experiment: Experiment) -> Comparison
     x = experiment.draw(POINTS, rng)
     ours, theirs = (evaluate_on(x, each) for each in (flux, book))
     difference = float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
-    same = difference <= SAME
+    same = difference <= FORMULA_TOLERANCE
     method = f"{POINTS:,} random points"
     if same and _proves_equal(flux, book, experiment):
         method = f"algebra, and {method}"

@@ -23,7 +23,7 @@ LENGTH = unit(length=1)
 # The one flux that `textbook` may give by name, since its formula is another for every f.
 GODUNOV = "godunov"
 # One in so many samples is held out of training and of fits.
-HELD = 5
+HELD_OUT_STRIDE = 5
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,12 @@ class Dataset:
     @property
     def fitted(self) -> "Dataset":
         """The experiments that networks and constants are fitted to."""
-        return self.part(slice(0, len(self) - len(self) // HELD))
+        return self.part(slice(0, len(self) - len(self) // HELD_OUT_STRIDE))
 
     @property
     def held_out(self) -> "Dataset":
         """The experiments that networks and formulas are judged by."""
-        return self.part(slice(len(self) - len(self) // HELD, len(self)))
+        return self.part(slice(len(self) - len(self) // HELD_OUT_STRIDE, len(self)))
 
     def distance(self, flux: Float[np.ndarray, " samples"]) -> float:
         """The root mean square of these fluxes' differences from the measured ones, over that of the measured ones."""

@@ -20,7 +20,7 @@ from fluxforge.pde._parameter import Rank, Where
 COARSEST, FINEST = 16, 1024
 _NEWTON = 40
 # A step of Newton's method below this part of the states is round-off of the linear solve.
-_SETTLED = 1e-13
+_NEWTON_TOLERANCE = 1e-13
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -73,7 +73,7 @@ def _solve(experiment: Experiment, samples: Samples, m: int) -> np.ndarray:
         # Row i: F of the element after node i less that of the element before it.
         move = _tridiagonal(-left[:, :-1], left[:, 1:] - right[:, :-1], right[:, 1:], flux[:, :-1] - flux[:, 1:])
         u[:, 1:-1] += move
-        if np.abs(move).max() <= _SETTLED * size or experiment.equation.linear:
+        if np.abs(move).max() <= _NEWTON_TOLERANCE * size or experiment.equation.linear:
             flux, *_ = _fluxes(u, width, a[:, None], medium)
             return 0.5 * (flux[:, m - 1] + flux[:, m])
     raise NumericalError(f"equation {experiment.equation.name!r}: the steady state of an experiment was not found")

@@ -26,7 +26,7 @@ from fluxforge.expression._symbols import (
 )
 from fluxforge.expression._tokens import Texts, Token, error_at, excerpt, split_components, tokenize
 
-_INSTEAD = {
+_REPLACEMENTS = {
     "==": "compare with <, <=, > or >=: numbers are seldom equal",
     "!=": "compare with <, <=, > or >=: numbers are seldom equal",
     "and": "multiply comparisons: (a < b)*(c < d)",
@@ -38,7 +38,7 @@ _INSTEAD = {
 # Rounds of printing and parsing after which a formula that still changes is refused.
 _ROUNDS = 5
 _FACTORS = "write * between factors"
-COMPARED = ("<", "<=", ">", ">=")
+COMPARISON_SIGNS = ("<", "<=", ">", ">=")
 
 
 def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Expr:
@@ -117,7 +117,7 @@ class _Bracket:
 
     def operator(self, token: Token) -> None:
         """One of + - * / ** < <= > >=, after an operand."""
-        if token.text in COMPARED:
+        if token.text in COMPARISON_SIGNS:
             self._compare(token)
         elif token.text == "**":
             self._exponents.append(token)
@@ -224,7 +224,7 @@ class _Parser:
 
     def _operator(self) -> None:
         token = self._peek
-        if token.text in ("+", "-", "*", "/", "**", *COMPARED):
+        if token.text in ("+", "-", "*", "/", "**", *COMPARISON_SIGNS):
             self._stack[-1].operator(self._take())
         elif token.text == "," and self._stack[-1].opener.kind == "name" and len(self._stack) > 1:
             self._stack[-1].end_argument(self._take())
@@ -275,8 +275,8 @@ class _Parser:
         raise self._unknown("symbol", token, self._symbols)
 
     def _check_word(self, token: Token) -> None:
-        if token.text in _INSTEAD:
-            raise error_at(self._text, token.column, f"unexpected '{token.text}'", _INSTEAD[token.text])
+        if token.text in _REPLACEMENTS:
+            raise error_at(self._text, token.column, f"unexpected '{token.text}'", _REPLACEMENTS[token.text])
 
     def _check_callable(self, name: Token) -> None:
         if name.text in self._symbols or name.text == "pi":

@@ -21,7 +21,7 @@ Kind = Literal["real", "positive", "complex"]
 COORDINATES = ("x", "y", "z")
 TIME = "t"
 # Names that a message lists at most.
-_LISTED = 12
+_MOST_LISTED = 12
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 ARITY: Mapping[str, int] = {
@@ -75,7 +75,7 @@ def known_names(wanted: str, names: Iterable[str]) -> str:
     ordered = sorted(names)
     close = difflib.get_close_matches(wanted[:40], ordered, n=3)
     listed = [*close, *(name for name in ordered if name not in close)]
-    return f"known: {', '.join(listed[:_LISTED]) or 'none'}" + (", …" if len(listed) > _LISTED else "")
+    return f"known: {', '.join(listed[:_MOST_LISTED]) or 'none'}" + (", …" if len(listed) > _MOST_LISTED else "")
 
 
 def arguments(node: sp.Basic) -> Iterable[sp.Basic]:
@@ -204,11 +204,11 @@ Condition = Below | AtMost
 COMPARISONS: dict[type, str] = {Below: "<", AtMost: "<="}
 """The operator of each comparison as text."""
 
-MIRRORED = {"<": ">", "<=": ">="}
+MIRRORED_SIGNS = {"<": ">", "<=": ">="}
 """The same comparison with its sides exchanged."""
 
 
 def order_sides(expr: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
     """Left side, operator and right side of a comparison as it is printed: a number stands on the right."""
     (a, b), operator = expr.args, COMPARISONS[type(expr)]
-    return (b, MIRRORED[operator], a) if a.is_number and not b.is_number else (a, operator, b)
+    return (b, MIRRORED_SIGNS[operator], a) if a.is_number and not b.is_number else (a, operator, b)

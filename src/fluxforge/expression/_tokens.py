@@ -8,13 +8,13 @@ from fluxforge.errors import ExpressionError
 from fluxforge.expression._symbols import MAX_CHARACTERS, MAX_NODES
 
 # Characters of a formula that a message quotes.
-_SHOWN = 60
+_MOST_QUOTED = 60
 
 
 def excerpt(text: str, column: int) -> str:
     """The part of the text around a column (from 1), quoted, with … where it was cut."""
-    start = max(0, min(column - 1 - _SHOWN // 2, len(text) - _SHOWN))
-    stop = start + _SHOWN
+    start = max(0, min(column - 1 - _MOST_QUOTED // 2, len(text) - _MOST_QUOTED))
+    stop = start + _MOST_QUOTED
     return f'"{"…" if start else ""}{escape_unprintable(text[start:stop])}{"…" if stop < len(text) else ""}"'
 
 
@@ -86,7 +86,7 @@ Texts: TypeAlias = str | tuple[str | tuple[str, ...], ...]
 
 
 # A tensor is rows of formulas; nothing has more indices.
-_DEEPEST = 2
+_MOST_INDICES = 2
 
 
 def split_components(text: str) -> Texts:
@@ -95,7 +95,7 @@ def split_components(text: str) -> Texts:
     The brackets around the whole may be left out: `-y, x`. Commas in the brackets of a function belong to it. Raises
     ExpressionError for a text that is no formula by its characters, and for brackets that do not match.
     """
-    parts: Texts = _split(text, tokenize(text)[:-1], _DEEPEST)
+    parts: Texts = _split(text, tokenize(text)[:-1], _MOST_INDICES)
     return parts
 
 

@@ -136,7 +136,7 @@ def parameters(tree: eqx.Module) -> Float[Array, " parameters"]:
 
 
 # Stands for ±∞ in unused slots of a minimum or maximum.
-_FAR = 1e30
+_INFINITY = 1e30
 
 
 class Messages(eqx.Module):
@@ -233,7 +233,7 @@ def _stack_features(
 
 def _aggregate(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots"], how: Aggregate) -> State:
     if how in ("min", "max"):
-        far = _FAR if how == "min" else -_FAR
+        far = _INFINITY if how == "min" else -_INFINITY
         extreme = (jnp.min if how == "min" else jnp.max)(jnp.where(mask, sent, far), axis=1)
         return jnp.where(mask.any(axis=1), extreme, 0.0)
     total = jnp.where(mask, sent, 0.0).sum(axis=1)

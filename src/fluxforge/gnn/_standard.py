@@ -15,7 +15,7 @@ from fluxforge._types import State
 from fluxforge.gnn._network import AbstractMLP, Network
 from fluxforge.graph._padded_graph import PaddedGraph, Quantities, put
 from fluxforge.graph._stages import visit_stages
-from fluxforge.scheme._scheme import ENDS, Hop
+from fluxforge.scheme._scheme import HOP_ENDS, Hop
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ def _learned_names(network: Network) -> frozenset[str]:
     Everything else has the size of the data, whatever the weights are.
     """
     names = [name for part in network.parts for name in part.names]
-    return frozenset((*names, *(f"{name}_{end}" for name in names for end in ENDS[Hop.PATH])))
+    return frozenset((*names, *(f"{name}_{end}" for name in names for end in HOP_ENDS[Hop.PATH])))
 
 
 def standardise(network: Network, input_standards: Sequence[Standard]) -> Network:

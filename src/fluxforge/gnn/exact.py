@@ -85,8 +85,8 @@ def _to_mlp(layers: Blank) -> MLP:
 
 
 # Weights of an update's three inputs: the state, Δt S, and Δt/V times the sum of messages.
-STATE = (1.0, 0.0, 0.0)
-EVERYTHING = (1.0, 1.0, 1.0)
+STATE_ROW = (1.0, 0.0, 0.0)
+FULL_ROW = (1.0, 1.0, 1.0)
 FLUX = (1.0,)
 
 
@@ -168,7 +168,7 @@ def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Netw
     check_shape(layers, depth, width, least=(1, 2, 2))
     aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
     aggregates += [silent_mlp(1, depth=depth, width=width)] * (layers - 1)
-    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    rows = [FULL_ROW, *[STATE_ROW] * (layers - 1)]
     slopes = [*[1.0] * (layers - 1), slope]
     updates = [signed_mlp(row, depth=depth, width=width, slope=k) for row, k in zip(rows, slopes, strict=True)]
     return assemble_network(aggregates, updates)
@@ -185,9 +185,9 @@ def late_network(layers: int, depth: int, width: int, share: float) -> Network:
     silence = silent_mlp(1, depth=depth, width=width)
     aggregates = [silence, signed_mlp(FLUX, depth=depth, width=width), *[silence] * (layers - 2)]
     updates = [
-        signed_mlp(STATE, depth=depth, width=width, slope=share),
-        signed_mlp(EVERYTHING, depth=depth, width=width, below=(1.0 / share, *EVERYTHING[1:])),
-        *[signed_mlp(STATE, depth=depth, width=width)] * (layers - 2),
+        signed_mlp(STATE_ROW, depth=depth, width=width, slope=share),
+        signed_mlp(FULL_ROW, depth=depth, width=width, below=(1.0 / share, *FULL_ROW[1:])),
+        *[signed_mlp(STATE_ROW, depth=depth, width=width)] * (layers - 2),
     ]
     return assemble_network(aggregates, updates)
 
@@ -236,7 +236,7 @@ def _build_one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonz
     """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
     depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
     aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]
-    rows = [EVERYTHING, *[STATE] * (layers - 1)]
+    rows = [FULL_ROW, *[STATE_ROW] * (layers - 1)]
     ups = [up, *[0.0] * (layers - 1)]
     downs = [*[0.0] * (layers - 1), down]
     updates = [

@@ -40,7 +40,7 @@ DIGITS = 3
 _POINTS = (64, 10)
 # Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
 _RATIOS = np.geomspace(0.02, 20.0, 600)
-_NEAR_ONE = 0.5
+_LOG_WIDTH = 0.5
 # The spreads of the parts of a refit, of each constant's scale. Each part begins anew: the last has narrowed its own.
 _SPREADS = (0.2, 0.1, 0.05)
 # How fast the weight of a horizon grows with its ratio, per generation, and the candidates that decide it.
@@ -84,7 +84,7 @@ def read_breakpoints(network: Phi) -> Breakpoints:
     courant, ratios, ones = (jnp.asarray(each, jnp.float32) for each in (c[:, None], r, np.ones_like(r)))
     phi, beside = (np.asarray(network(*each, courant), float) for each in ((ratios, ones), (ones, ratios)))
     share = phi / np.minimum(2 * r / c[:, None], 2 / (1 - c[:, None]))
-    near = (np.abs(np.log(_RATIOS)) < _NEAR_ONE).astype(float)
+    near = (np.abs(np.log(_RATIOS)) < _LOG_WIDTH).astype(float)
     slope, downwind = (
         ((each - 1) * (r - 1) * near).sum(axis=1) / ((r - 1) ** 2 * near).sum(axis=1) for each in (phi, beside)
     )

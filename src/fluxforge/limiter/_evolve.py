@@ -9,10 +9,10 @@ Loss = Callable[[np.ndarray, int], np.ndarray]
 """The losses of candidates (candidates, constants) in a generation; generations may differ in their data."""
 
 # The part of the covariance that each generation replaces.
-_LEARNING = 0.2
+_LEARNING_RATE = 0.2
 _FLOOR = 1e-9
 # The part of the generations, the last, whose centres are averaged: each follows the chance of its own data.
-_AVERAGED = 0.25
+_AVERAGED_SHARE = 0.25
 
 
 class Minimum(NamedTuple):
@@ -45,8 +45,10 @@ def evolve(
         losses = np.nan_to_num(loss(centre + moves * scale, generation), nan=np.inf)
         order = np.argsort(losses, kind="stable")[:best]
         centre = centre + weights @ moves[order] * scale
-        covariance = (1 - _LEARNING) * covariance + _LEARNING * (moves[order] * weights[:, None]).T @ moves[order]
+        covariance = (1 - _LEARNING_RATE) * covariance + _LEARNING_RATE * (moves[order] * weights[:, None]).T @ moves[
+            order
+        ]
         history.append(np.median(losses))
         centres.append(centre)
-    last = max(1, round(_AVERAGED * generations))
+    last = max(1, round(_AVERAGED_SHARE * generations))
     return Minimum(np.mean(centres[-last:], axis=0), np.array(history))

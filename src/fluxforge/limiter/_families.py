@@ -23,7 +23,7 @@ from fluxforge.scheme.limiters import C, Q, R
 _MARGIN = 0.02
 _COURANT = np.linspace(0.0, 1.0, 5)
 # The steepest ramp.
-_STEEPEST = 60
+_LARGEST_SLOPE = 60
 # More digits after the point than any constant has.
 _DIGITS = 9
 
@@ -101,10 +101,10 @@ def _ramps(inside: sp.Expr, low: sp.Expr, high: sp.Expr, steep: tuple[sp.Expr, s
 
 
 def _limit_slopes(*slopes: sp.Symbol) -> tuple[sp.Expr, ...]:
-    return (*slopes, *(_STEEPEST - each for each in slopes))
+    return (*slopes, *(_LARGEST_SLOPE - each for each in slopes))
 
 
-_ORDERED = (_LOW, 1 - _LOW, _HIGH - 1)
+_INEQUALITIES = (_LOW, 1 - _LOW, _HIGH - 1)
 # r₀, r₁ and the slope, as polynomials of c.
 _SCALES = (0.5, 0.5, 0.5, 2.0, 1.0, 1.0, 0.5, 0.5)
 _RAMPS = (20.0, 20.0)
@@ -113,12 +113,12 @@ _DOWNWIND = (0.2, 0.2, 1.0, 0.3, 0.6)
 _LOW_BESIDE, _HIGH_BESIDE = _LOW + _K[11] * _BESIDE, _HIGH + _K[12] * _BESIDE
 
 FAMILIES: tuple[Family, ...] = (
-    Family("jump", "a straight line that jumps to the bound", _jump(_LINE), _ORDERED, _SCALES, continuous=False),
+    Family("jump", "a straight line that jumps to the bound", _jump(_LINE), _INEQUALITIES, _SCALES, continuous=False),
     Family(
         "bend",
         "a parabola that jumps to the bound",
         _jump(_LINE + (_K[8] + _K[9] * C) * (R - 1) ** 2),
-        _ORDERED,
+        _INEQUALITIES,
         (*_SCALES, 0.2, 0.2),
         continuous=False,
         first=(0.0, 0.0),
@@ -127,7 +127,7 @@ FAMILIES: tuple[Family, ...] = (
         "ramp",
         "a straight line with steep ramps up to the bound",
         _ramps(_LINE, _LOW, _HIGH, (_K[8] / C, _K[9] / (1 - C))),
-        (*_ORDERED, *_limit_slopes(_K[8], _K[9])),
+        (*_INEQUALITIES, *_limit_slopes(_K[8], _K[9])),
         (*_SCALES, *_RAMPS),
         continuous=True,
         first=_RAMPS,
@@ -136,7 +136,7 @@ FAMILIES: tuple[Family, ...] = (
         "slope",
         "a straight line with ramps of one slope for all c",
         _ramps(_LINE, _LOW, _HIGH, (_K[8], _K[9])),
-        (*_ORDERED, *_limit_slopes(_K[8], _K[9])),
+        (*_INEQUALITIES, *_limit_slopes(_K[8], _K[9])),
         (*_SCALES, *_RAMPS),
         continuous=True,
         first=_RAMPS,
@@ -145,7 +145,7 @@ FAMILIES: tuple[Family, ...] = (
         "downwind-jump",
         "a plane in r and q that jumps to the bound",
         _jump(_PLANE, _LOW_BESIDE, _HIGH_BESIDE),
-        (*_ORDERED, _K[10]),
+        (*_INEQUALITIES, _K[10]),
         (*_SCALES, *_DOWNWIND),
         continuous=False,
         first=(1.0, 0.0, 0.0),
@@ -155,7 +155,7 @@ FAMILIES: tuple[Family, ...] = (
         "downwind",
         "a plane in r and q with ramps up to the bound",
         _ramps(_PLANE, _LOW_BESIDE, _HIGH_BESIDE, (_K[13] / C, _K[14] / (1 - C))),
-        (*_ORDERED, _K[10], *_limit_slopes(_K[13], _K[14])),
+        (*_INEQUALITIES, _K[10], *_limit_slopes(_K[13], _K[14])),
         (*_SCALES, *_DOWNWIND, *_RAMPS),
         continuous=True,
         first=(1.0, 0.0, 0.0, *_RAMPS),

@@ -32,12 +32,12 @@ Progress = Callable[[str, int, int], None]
 
 _CHOICE_ROWS = 64
 # A network whose worst ratio is this many times that of the best one counts as stuck.
-_STUCK = 1.5
+_STUCK_RATIO = 1.5
 
 # Horizons of the two phases, and the part of the steps that belongs to the first. From scratch, longer horizons get
 # stuck at limiters that smear little and do not steepen.
 PHASES = ((32,), (32, 128))
-FIRST = 5 / 6
+FIRST_PHASE_SHARE = 5 / 6
 
 
 def create_weights(key: Array, width: int, depth: int, *, downwind: bool = False) -> Weights:
@@ -88,7 +88,7 @@ class Plan:
     @property
     def turn(self) -> int:
         """The step at which the second phase begins."""
-        return round(FIRST * self.steps)
+        return round(FIRST_PHASE_SHARE * self.steps)
 
     def draw(self, number: Array) -> tuple[Profiles, Array]:
         """Profiles and Courant numbers of a batch, by its number."""
@@ -217,5 +217,5 @@ def _choose(weights: Weights, plan: Plan) -> TrainedLimiter:
     best = int(worst.argmin())
     if not np.isfinite(worst[best]):
         raise TrainingError("no network has a finite error on fresh profiles: lower training.learning_rate")
-    stuck = tuple(int(k) for k in np.flatnonzero(worst > _STUCK * worst[best]))
+    stuck = tuple(int(k) for k in np.flatnonzero(worst > _STUCK_RATIO * worst[best]))
     return TrainedLimiter(member(weights, best), best, network_ratios[best], stuck)

@@ -75,8 +75,9 @@ def edge_keys(a: Int[np.ndarray, " edges"], b: Int[np.ndarray, " edges"], points
     return low * points + high
 
 
-# A cell is flat if |area| ≤ FLAT · (longest edge)²: far below cells of boundary layers, far above round-off.
-FLAT = 1e-12
+# A cell is flat if its area over the square of its longest edge is no larger than this: far below cells of boundary
+# layers, far above round-off.
+LEAST_RELATIVE_AREA = 1e-12
 # Lengths within these have areas, and products of areas with cells a thousandth as long, in the range of doubles.
 LARGEST, SMALLEST = 1e100, 1e-100
 RESCALE = f"lengths should lie between {SMALLEST:g} and {LARGEST:g}, or areas overflow or vanish: rescale the mesh"
@@ -153,12 +154,12 @@ def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, 
 
 
 def _negligible_area(points: Points, cells: Corners) -> CellField:
-    """The area below which a cell is flat: FLAT · L², or ε · |x| · L, what rounding does to the area."""
+    """The area below which a cell is flat: LEAST_RELATIVE_AREA · L², or ε · |x| · L, what rounding does to the area."""
     start, end = half_edges(cells)
     side = points[end] - points[start]
     longest = np.sqrt(np.einsum("cke,cke->ck", side, side)).max(axis=1)
     rounding = 4.0 * np.finfo(float).eps * np.abs(points).max()
-    return np.asarray(longest * np.maximum(FLAT * longest, rounding))
+    return np.asarray(longest * np.maximum(LEAST_RELATIVE_AREA * longest, rounding))
 
 
 def _reverse_cells(cells: Corners, clockwise: Bool[np.ndarray, " cells"]) -> Corners:
@@ -178,7 +179,7 @@ def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[
     leaving = np.roll(corner, -1, axis=1) - corner
     arriving = np.roll(leaving, 1, axis=1)
     turn = cross(arriving, leaving)
-    size = FLAT * np.einsum("cke,cke->c", leaving, leaving)[:, None]
+    size = LEAST_RELATIVE_AREA * np.einsum("cke,cke->c", leaving, leaving)[:, None]
     left, right = (turn > size).sum(axis=1), (turn < -size).sum(axis=1)
     if (bad := np.flatnonzero((left > 1) & (right > 1))).size:
         refuse(

@@ -19,7 +19,7 @@ In a mapping, a number and a function are Dirichlet values, a text is a conditio
 key "rest" stands for all tags that are not named.
 """
 
-HELD = Dirichlet()
+ZERO_VALUE = Dirichlet()
 """u = 0: the condition of tags that are not named, unless the equation has another."""
 
 REST = "rest"
@@ -33,8 +33,8 @@ WALLS: dict[str, tuple[Callable[..., Condition], int]] = {
     "periodic": (Periodic, 1),
     "inflow": (Inflow, 1),
 }
-_TAKES = "it takes values, which hold where the flow enters (inflow:VALUE), and periodic"
-_WANTED = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
+_INFLOW_USAGE = "it takes values, which hold where the flow enters (inflow:VALUE), and periodic"
+_CONDITION_KINDS = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
 _FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULATED}"
 # The sign of TAG=CONDITION, not that of a comparison in a formula.
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
@@ -97,8 +97,8 @@ def to_conditions(boundary: Conditions) -> Condition | dict[str, Condition] | No
     if isinstance(setting, str):
         return read_conditions([setting])
     if not isinstance(setting, Mapping):
-        wanted = f'{_WANTED}, text ("left=1, rest=insulated") or a mapping from boundary tags to these or to numbers'
-        raise InputError(f"boundary should be {wanted}, got {describe_value(setting)}")
+        wanted = 'text ("left=1, rest=insulated") or a mapping from boundary tags to these or to numbers'
+        raise InputError(f"boundary should be {_CONDITION_KINDS}, {wanted}, got {describe_value(setting)}")
     return {tag: _to_condition(condition, tag) for tag, condition in setting.items()}
 
 
@@ -112,12 +112,14 @@ def _to_condition(condition: object, tag: object) -> Condition:
     if callable(condition) and not isinstance(condition, type):
         return Dirichlet(condition)
     if isinstance(condition, bool) or not isinstance(condition, int | float | np.number):
-        wanted = f"a number, a formula, a function, {_WANTED}"
+        wanted = f"a number, a formula, a function, {_CONDITION_KINDS}"
         raise InputError(f"{where} should be {wanted}, got {describe_value(condition)}")
     return Dirichlet(float(condition))
 
 
-def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Condition = HELD) -> dict[str, Condition]:
+def conditions_of_tags(
+    conditions: Conditions, tags: tuple[str, ...], rest: Condition = ZERO_VALUE
+) -> dict[str, Condition]:
     """The condition of every tag of a mesh, `rest` on those that are not named unless "rest" is among the keys.
 
     A periodic condition of one tag is also that of its partner. Raises InputError for a tag that the mesh does not
@@ -143,7 +145,7 @@ def conditions_of_tags(conditions: Conditions, tags: tuple[str, ...], rest: Cond
 
 def default_condition(equation: Equation | None) -> Condition:
     """The condition of walls that are not named: u = 0; with a velocity u = 0 at inflow, and free outflow."""
-    return HELD if equation is None or equation.velocity is None else Inflow()
+    return ZERO_VALUE if equation is None or equation.velocity is None else Inflow()
 
 
 def fit_conditions(conditions: Conditions, tags: tuple[str, ...], equation: Equation | None) -> dict[str, Condition]:
@@ -169,5 +171,5 @@ def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condit
     # A gradient of 0 sets the value outside to that inside, which is free outflow.
     if isinstance(condition, Robin) or (isinstance(condition, Neumann) and condition.normal_gradient not in (0, "0")):
         kind = "robin" if isinstance(condition, Robin) else "neumann"
-        raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_TAKES}")
+        raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_INFLOW_USAGE}")
     return Inflow(condition.value) if isinstance(condition, Dirichlet) else condition

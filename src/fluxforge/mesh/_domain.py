@@ -14,12 +14,12 @@ from fluxforge.errors import InputError
 from fluxforge.mesh._cells import cross
 
 # For thinner domains (area over squared perimeter) a mesh of well-shaped triangles has too many cells.
-THINNEST = 1e-6
+LEAST_COMPACTNESS = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
-VASTEST = 1e100
-RANGE = f"{1.0 / VASTEST:g} and {VASTEST:g}, or areas overflow or vanish: rescale the domain"
+LARGEST_LENGTH = 1e100
+RANGE = f"{1.0 / LARGEST_LENGTH:g} and {LARGEST_LENGTH:g}, or areas overflow or vanish: rescale the domain"
 # In a domain smaller than this share of its coordinates, these have too few significant digits.
-REMOTEST = 1e-7
+LEAST_EXTENT = 1e-7
 # In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
 CORE = 0.05
 REACH = 0.4
@@ -110,7 +110,7 @@ class Polygon(AbstractDomain):
         _check_simple(p)
         if _shoelace(p) < 0:
             p, names = p[::-1], names[-2::-1] + names[-1:]
-        if _shoelace(p) < THINNEST * _lengths(p).sum() ** 2:
+        if _shoelace(p) < LEAST_COMPACTNESS * _lengths(p).sum() ** 2:
             raise InputError(f"field 'vertices': the polygon has area {_shoelace(p):.3g}, too thin to mesh; widen it")
         object.__setattr__(self, "vertices", tuple((float(x), float(y)) for x, y in p))
         object.__setattr__(self, "tags", names)
@@ -168,13 +168,15 @@ class Disk(AbstractDomain):
         pair = self.centre if isinstance(self.centre, Sequence | np.ndarray) and len(self.centre) == 2 else ()
         if not len(pair):
             raise InputError(f"field 'centre': should be a pair of numbers, got {describe_value(self.centre)}")
-        if not (np.abs([check_number(one, "field 'centre'") for one in pair]) < VASTEST).all():
-            raise InputError(f"field 'centre': {self.centre} should be a pair of finite numbers below {VASTEST:g}")
+        if not (np.abs([check_number(one, "field 'centre'") for one in pair]) < LARGEST_LENGTH).all():
+            raise InputError(
+                f"field 'centre': {self.centre} should be a pair of finite numbers below {LARGEST_LENGTH:g}"
+            )
         if not 0.0 < self.radius < math.inf:
             raise InputError(f"field 'radius': {self.radius} should be positive and finite")
-        if not 1.0 / VASTEST < self.radius < VASTEST:
+        if not 1.0 / LARGEST_LENGTH < self.radius < LARGEST_LENGTH:
             raise InputError(f"field 'radius': {self.radius:g} should lie between {RANGE}")
-        if self.radius < REMOTEST * np.abs(self.centre).max():
+        if self.radius < LEAST_EXTENT * np.abs(self.centre).max():
             raise InputError(f"field 'radius': {self.radius} is too small beside the centre {self.centre}; move it")
 
     @property
@@ -219,15 +221,15 @@ def _as_vertices(vertices: Sequence[Sequence[float]]) -> Points:
         raise InputError(f"field 'vertices': should be a list of pairs of numbers ({error})") from error
     if p.ndim != 2 or p.shape[1] != 2 or len(p) < 3:
         raise InputError(f"field 'vertices': should be at least three pairs of numbers, got shape {p.shape}")
-    if (bad := np.flatnonzero(~(np.abs(p) < VASTEST).all(axis=1))).size:
+    if (bad := np.flatnonzero(~(np.abs(p) < LARGEST_LENGTH).all(axis=1))).size:
         where = f"vertex {bad[0]} is {tuple(p[bad[0]].tolist())}"
         if not np.isfinite(p[bad[0]]).all():
             raise InputError(f"field 'vertices': {where}; give finite numbers")
         raise InputError(f"field 'vertices': {where}, and lengths should lie between {RANGE}")
-    if np.ptp(p, axis=0).max() < 1.0 / VASTEST:
+    if np.ptp(p, axis=0).max() < 1.0 / LARGEST_LENGTH:
         extent = np.ptp(p, axis=0).max()
         raise InputError(f"field 'vertices': the polygon is {extent:g} across; lengths should lie between {RANGE}")
-    if np.ptp(p, axis=0).max() < REMOTEST * np.abs(p).max():
+    if np.ptp(p, axis=0).max() < LEAST_EXTENT * np.abs(p).max():
         raise InputError("field 'vertices': the polygon is too small for where it lies; move it towards the origin")
     return p
 

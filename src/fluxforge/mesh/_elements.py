@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Int
 
 from fluxforge._types import Corners
-from fluxforge.mesh._read_parts import IGNORED, USED, Block, Drawing, UnreadableError
+from fluxforge.mesh._read_parts import CELL_CORNERS, OTHER_ELEMENTS, Block, Drawing, UnreadableError
 
 # No node has this number, so it can mark the missing fourth corner of a triangle.
-NOTHING = np.iinfo(np.int64).min
+NO_NODE = np.iinfo(np.int64).min
 
 
 def _used_blocks(drawing: Drawing) -> list[Block]:
-    return [block for block in drawing.blocks if block.kind in USED and len(block.number)]
+    return [block for block in drawing.blocks if block.kind in CELL_CORNERS and len(block.number)]
 
 
 def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
@@ -43,14 +43,14 @@ def list_cells(drawing: Drawing) -> Corners:
     used = _used_blocks(drawing)
     if not used:
         raise UnreadableError("has no triangles or quadrilaterals")
-    columns = max(USED[block.kind] for block in used)
-    corners = np.full((sum(len(block.number) for block in used), columns), NOTHING)
+    columns = max(CELL_CORNERS[block.kind] for block in used)
+    corners = np.full((sum(len(block.number) for block in used), columns), NO_NODE)
     begin = 0
     for block in used:
-        corners[begin : begin + len(block.number), : USED[block.kind]] = block.corners
+        corners[begin : begin + len(block.number), : CELL_CORNERS[block.kind]] = block.corners
         begin += len(block.number)
     corners = corners[np.argsort(np.concatenate([block.number for block in used]), kind="stable")]
-    present = corners != NOTHING
+    present = corners != NO_NODE
     cells = np.full(corners.shape, -1)
     cells[present] = find_points(drawing.number, corners[present])
     if (lost := np.flatnonzero(present & (cells < 0))).size:
@@ -90,7 +90,7 @@ def _check_kinds(blocks: Sequence[Block]) -> None:
     count: Counter[str] = Counter()
     for block in blocks:
         count[block.kind] += len(block.number)
-    others = {kind: n for kind, n in count.items() if n and kind not in USED and kind not in IGNORED}
+    others = {kind: n for kind, n in count.items() if n and kind not in CELL_CORNERS and kind not in OTHER_ELEMENTS}
     if others:
         listed = ", ".join(f"{n} of type {kind!r}" for kind, n in others.items())
         raise UnreadableError(

@@ -172,14 +172,15 @@ DEFAULT_CELLS = 300
 # Attraction points of each kind of mesh.
 KINDS: Mapping[str, int] = MappingProxyType({"regular": 0, "irregular": 2})
 ENGINES = ("auto", "gmsh", "builtin")
-# A mesh whose cell count is within CLOSE of the wanted one is accepted, otherwise the closest of a few tries; a note
-# says so if it is beyond TOLERATED.
-CLOSE = 0.03
-TOLERATED = 0.05
+# A mesh whose cell count is within COUNT_TOLERANCE of the wanted one is accepted, otherwise the closest of a few
+# tries; a note says so if it is off by more than LARGEST_COUNT_ERROR.
+COUNT_TOLERANCE = 0.03
+LARGEST_COUNT_ERROR = 0.05
 # The size is rescaled by the resulting count six times. Counts jump where a side gets one more edge, so that this may
 # not converge: then sizes around the best one are tried.
-NUDGES = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
-# Large meshes are sized from one of about this many cells, and accepted within TOLERATED, since each try takes long.
+SIZE_FACTORS = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
+# Large meshes are sized from one of about this many cells, and accepted within LARGEST_COUNT_ERROR, since each try
+# takes long.
 PILOT = 4000
 
 
@@ -297,14 +298,14 @@ def _cells_times_size_squared(domain: AbstractDomain, attractors: Points, near: 
 
 def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
     """Try sizes until the count is close; the closest mesh found, with a note if it is not close enough."""
-    close = CLOSE
+    close = COUNT_TOLERANCE
     if cells > 4 * PILOT:
-        close = TOLERATED
+        close = LARGEST_COUNT_ERROR
         load *= len(make(size=(load / PILOT) ** 0.5).cells) / PILOT
     size, fine, coarse = (load / cells) ** 0.5, 0.0, np.inf
     best_size, best = size, make(size=size)
     count = len(best.cells)
-    for nudge in NUDGES:
+    for nudge in SIZE_FACTORS:
         if abs(len(best.cells) - cells) <= close * cells:
             return best
         fine, coarse = (max(fine, size), coarse) if count > cells else (fine, min(coarse, size))
@@ -318,7 +319,7 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
         count = len(mesh.cells)
         if abs(count - cells) < abs(len(best.cells) - cells):
             best_size, best = size, mesh
-    if abs(len(best.cells) - cells) <= TOLERATED * cells:
+    if abs(len(best.cells) - cells) <= LARGEST_COUNT_ERROR * cells:
         return best
     note = f"{cells} cells were wanted, the closest mesh found has {len(best.cells)}"
     return replace(best, notes=(*best.notes, note))

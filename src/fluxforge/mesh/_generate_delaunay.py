@@ -22,15 +22,15 @@ _Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
 # Points after some were added or dropped: as many as there are.
 _Selected: TypeAlias = Float[np.ndarray, "selected 2"]
 
-# Triangles with a circumradius beyond LARGEST · h get a new point; in a perfect lattice it is 0.577 h.
-LARGEST = 0.76
+# Triangles with a circumradius beyond LARGEST_RADIUS · h get a new point; in a perfect lattice it is 0.577 h.
+LARGEST_RADIUS = 0.76
 # New points keep this share of h from each other and from the lattice.
-CLOSEST = 0.6
+LEAST_DISTANCE = 0.6
 SMOOTHING = 6
 ROUNDS = 60
-FLATTEST = 1e-9
+LEAST_RELATIVE_AREA = 1e-9
 # Where the domain fills so little of its box, a lattice over the box would be mostly wasted.
-SPARSEST = 20.0
+LARGEST_BOX_RATIO = 20.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.rando
     """A triangular lattice of spacing size, turned and shifted at random, that keeps its distance from the outline."""
     (x0, y0), (x1, y1) = domain.box
     reach = 0.5 * np.hypot(x1 - x0, y1 - y0)
-    if reach**2 > SPARSEST * domain.area:
+    if reach**2 > LARGEST_BOX_RATIO * domain.area:
         return np.zeros((0, 2))
     n = int(reach / (0.5 * np.sqrt(3.0) * h.size)) + 2
     i, j = (a.ravel() for a in np.meshgrid(np.arange(-n, n + 1), np.arange(-n, n + 1)))
@@ -123,7 +123,7 @@ def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.rando
     points = np.stack([c * x - s * y, s * x + c * y], axis=-1) + 0.5 * np.array([x0 + x1, y0 + y1])
     points = points[domain.contains(points)]
     gap, _ = cKDTree(outline.points).query(points)
-    return np.asarray(points[_lie_outside_edge_circles(points, outline) & (gap > CLOSEST * h.size)])
+    return np.asarray(points[_lie_outside_edge_circles(points, outline) & (gap > LEAST_DISTANCE * h.size)])
 
 
 def _lie_outside_edge_circles(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
@@ -141,7 +141,7 @@ def _triangles(domain: AbstractDomain, points: Points) -> _Triangles:
     corners = points[cells]
     longest = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
     # Points on a straight side are collinear only up to round-off: Qhull may join them by flat triangles.
-    kept = (cell_areas(points, cells) > FLATTEST * longest) & domain.contains(corners.mean(axis=1))
+    kept = (cell_areas(points, cells) > LEAST_RELATIVE_AREA * longest) & domain.contains(corners.mean(axis=1))
     return np.asarray(cells[kept])
 
 
@@ -151,11 +151,11 @@ def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Poi
         points = np.concatenate([outline.points, inner])
         centres, radii = _circumcircles(points[_triangles(domain, points)])
         excess = radii / h(centres)
-        wanted = (excess > LARGEST) & domain.contains(centres) & _lie_outside_edge_circles(centres, outline)
+        wanted = (excess > LARGEST_RADIUS) & domain.contains(centres) & _lie_outside_edge_circles(centres, outline)
         order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
-        fresh = _thin_out(centres[order], LARGEST * h(centres[order]))
+        fresh = _thin_out(centres[order], LARGEST_RADIUS * h(centres[order]))
         # In exact arithmetic no point lies within the circumradius: this only makes sure that the rounds end.
-        fresh = fresh[cKDTree(points).query(fresh)[0] > CLOSEST * h(fresh)]
+        fresh = fresh[cKDTree(points).query(fresh)[0] > LEAST_DISTANCE * h(fresh)]
         if not len(fresh):
             break
         inner = np.concatenate([inner, fresh])

@@ -221,7 +221,7 @@ def _collect(gmsh: Any, curves: Sequence[tuple[str, int]]) -> Mesh:
     return Mesh(points, np.searchsorted(used, triangles), {t: np.concatenate(e) for t, e in boundary.items()})
 
 
-IGNORED = 1
+IGNORE_SIGNAL = 1
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def keep_sigpipe_ignored() -> Iterator[None]:
         yield
     finally:
         if ignored:
-            _set_handler(signal.SIGPIPE, IGNORED)
+            _set_handler(signal.SIGPIPE, IGNORE_SIGNAL)
 
 
 def _set_handler(number: int, handler: int) -> None:

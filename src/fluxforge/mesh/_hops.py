@@ -11,7 +11,7 @@ from fluxforge.mesh._dual import DualGraph, check_graph
 
 # The normals of opposite faces are less than 37° from opposite: a square sheared or jittered as far as that still has
 # lines of cells, a regular tetrahedron (109°) and a right triangle (135°) do not.
-_OPPOSITE = -0.8
+_LARGEST_COSINE = -0.8
 
 
 class Paths(NamedTuple):
@@ -129,5 +129,5 @@ def _pair_slots(graph: DualGraph) -> tuple[SlotIndex, Int[np.ndarray, " alone"]]
             nearer = cosine < best[:, k]
             best[nearer, k], opposite[nearer, k] = cosine[nearer], other
     back = np.take_along_axis(opposite, opposite, axis=1)
-    paired = (best <= _OPPOSITE) & (back == np.arange(slots))
+    paired = (best <= _LARGEST_COSINE) & (back == np.arange(slots))
     return opposite, np.flatnonzero((graph.slot_mask & ~paired).any(axis=1))

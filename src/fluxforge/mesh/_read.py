@@ -27,7 +27,7 @@ from fluxforge.mesh._from_arrays import build_mesh
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read_meshio import VTK_CELLS, call_reader, read_with_meshio
 from fluxforge.mesh._read_msh import read_msh
-from fluxforge.mesh._read_parts import USED, VIEW, Budget, UnreadableError
+from fluxforge.mesh._read_parts import CELL_CORNERS, VIEW, Budget, UnreadableError
 from fluxforge.mesh._read_vtu import read_vtu, read_vtu_cell_data
 
 # Extension → the format's name in meshio; this package has readers of its own for ".msh" and ".vtu".
@@ -256,7 +256,7 @@ def read_cell_data(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         mesh = call_reader(Path(path), format_name)
     except UnreadableError as error:
         raise MeshReadError(f"{origin}: {' '.join(str(error).split())}") from error
-    kept = [k for k, block in enumerate(mesh.cells) if block.type in USED]
+    kept = [k for k, block in enumerate(mesh.cells) if block.type in CELL_CORNERS]
     fields = {}
     for name, blocks in mesh.cell_data.items():
         arrays = [np.asarray(blocks[k]) for k in kept]

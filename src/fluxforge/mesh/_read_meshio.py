@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge.mesh._read_parts import KEPT_CORNERS, TAG_FIELDS, USED, Block, Drawing, UnreadableError
+from fluxforge.mesh._read_parts import CELL_CORNERS, KEPT_CORNERS, TAG_FIELDS, Block, Drawing, UnreadableError
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
 # Reads at the end of a file after which a reader is taken to loop.
-ENDLESS = 100
+MOST_READS_AT_END = 100
 
 
 class _EndingText(io.TextIOWrapper):
@@ -28,7 +28,7 @@ class _EndingText(io.TextIOWrapper):
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(size)
         self.waited = 0 if line else self.waited + 1
-        if self.waited > ENDLESS:
+        if self.waited > MOST_READS_AT_END:
             raise UnreadableError("is cut short")
         return line
 
@@ -119,7 +119,7 @@ def _list_corners(block: Any) -> Int[np.ndarray, "n corners"]:
 
 def _read_tags(mesh: Any) -> tuple[dict[int, Int[np.ndarray, " n"]], Mapping[int, str]]:
     """The tags of lines and cells, per block, from the first known field or from named sets; and the names of sets."""
-    tagged = [k for k, block in enumerate(mesh.cells) if block.type == "line" or block.type in USED]
+    tagged = [k for k, block in enumerate(mesh.cells) if block.type == "line" or block.type in CELL_CORNERS]
     for field in TAG_FIELDS:
         if field in mesh.cell_data:
             values = {k: np.asarray(mesh.cell_data[field][k]).ravel() for k in tagged}

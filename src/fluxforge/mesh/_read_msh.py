@@ -26,7 +26,7 @@ from fluxforge.mesh._read_parts import (
 )
 
 # Bytes that a line takes for each of its tags until it is an edge of the mesh: numbers, copies of them and their order.
-LISTED = 200
+BYTES_PER_TAG = 200
 
 
 class EntityBlock(NamedTuple):
@@ -91,7 +91,9 @@ def tag_blocks(
         tags = physicals.get(block.entity, ()) or (0,)
         if block.kind == "line":
             lines = len(block.rows)
-            budget.spend(LISTED * lines * len(tags), f"gives {lines} lines {len(tags)} physical tags each, which is")
+            budget.spend(
+                BYTES_PER_TAG * lines * len(tags), f"gives {lines} lines {len(tags)} physical tags each, which is"
+            )
         else:
             tags = tags[:1]
         rows = np.tile(block.rows, (len(tags), 1)) if len(block.rows) else block.rows
@@ -107,7 +109,7 @@ def _check_total(what: str, announced: int, listed: int) -> None:
 SECTION = re.compile(rb"\s*\$(?!End)([A-Za-z]\w*)[^\n]*(?:\n|$)")
 # Within a line: \s would cross blank lines, from each of them anew.
 PHYSICAL_NAME = re.compile(rb'^[ \t]*(\d{1,9})[ \t]+(-?\d{1,18})[ \t]+"(.*)"[ \t\r]*$', re.MULTILINE)
-BLANK = re.compile(rb"\s*\Z")
+BLANK_END = re.compile(rb"\s*\Z")
 PARTITIONED = "the mesh is partitioned: tags on the partitions' own curves are not read"
 
 
@@ -138,7 +140,7 @@ def _read_sections(data: bytes) -> dict[str, Any]:
     """The sections by name: what was read of those that matter, None for the others."""
     sections: dict[str, Any] = {}
     place = 0
-    while BLANK.match(data, place) is None:
+    while BLANK_END.match(data, place) is None:
         match = SECTION.match(data, place)
         if match is None:
             raise UnreadableError(f"has {data[place:].lstrip()[:20]!r} where a section should begin")

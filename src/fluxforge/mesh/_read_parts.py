@@ -242,9 +242,9 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
 
 # The kinds of cells that a mesh consists of, with their numbers of corners; the kinds whose corners are kept; and
 # those that do no harm in a file.
-USED = {"triangle": 3, "quad": 4}
-KEPT_CORNERS = {"line": 2, **USED}
-IGNORED = ("line", "vertex")
+CELL_CORNERS = {"triangle": 3, "quad": 4}
+KEPT_CORNERS = {"line": 2, **CELL_CORNERS}
+OTHER_ELEMENTS = ("line", "vertex")
 # Fields in which formats store the tags of lines, in order of preference.
 TAG_FIELDS = ("gmsh:physical", "medit:ref", "cell_tags", "CellEntityIds")
 

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float, Int, Num, UInt
 
 from fluxforge.mesh._read_parts import (
+    CELL_CORNERS,
     KEPT_CORNERS,
     PACKERS,
     TAG_FIELDS,
-    USED,
     Block,
     Budget,
     Drawing,
@@ -38,7 +38,7 @@ KINDS = {
 }
 KINDS |= {"Float32": "f4", "Float64": "f8"}
 APPENDED, CLOSING = b"<AppendedData", b"</AppendedData>"
-RAW = re.compile(rb"""\sencoding\s*=\s*["']raw["']""")
+RAW_ENCODING = re.compile(rb"""\sencoding\s*=\s*["']raw["']""")
 MOST_COMPONENTS = 1_000
 
 
@@ -46,7 +46,7 @@ def appended_data(data: bytes) -> tuple[bytes | None, int]:
     """The bytes of <AppendedData encoding="raw"> (None if there is none), and where that element's content begins."""
     place = data.find(APPENDED)
     end = data.find(b">", place) if place >= 0 else -1
-    if end < 0 or RAW.search(data, place, end) is None:
+    if end < 0 or RAW_ENCODING.search(data, place, end) is None:
         return None, len(data)
     begin, close = data.find(b"_", end), data.rfind(CLOSING)
     if begin < 0 or close < begin:
@@ -193,7 +193,7 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
     """The scalar cell arrays of a .vtu file by name, for its triangles and quadrilaterals in the order of the file."""
     arrays, piece = _open_grid(data)
     kind = _read_grid(arrays, piece).kind
-    used = np.isin(kind, [number for number, name in _name_kinds(kind).items() if name in USED])
+    used = np.isin(kind, [number for number, name in _name_kinds(kind).items() if name in CELL_CORNERS])
     fields = {}
     for name, element in _arrays_by_name(piece, "CellData").items():
         values = arrays.read(element)

@@ -13,8 +13,8 @@ from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Document
 
 # From the least favourable to the most.
-RANKED: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
-VERDICTS = (*reversed(RANKED), UNTESTABLE, NOT_RUN)
+VERDICT_ORDER: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
+VERDICTS = (*reversed(VERDICT_ORDER), UNTESTABLE, NOT_RUN)
 
 
 class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,7 +140,7 @@ def _combine_verdicts(verdicts: Sequence[str], either: bool) -> str:
     if either and len(set(verdicts)) > 1:
         return "holds under a condition"
     # One failed check refutes a sentence; otherwise a check that could not be made leaves it open.
-    return next(verdict for verdict in (RANKED[0], UNTESTABLE, *RANKED[1:]) if verdict in verdicts)
+    return next(verdict for verdict in (VERDICT_ORDER[0], UNTESTABLE, *VERDICT_ORDER[1:]) if verdict in verdicts)
 
 
 def _describe_evidence(sentence: Sentence, checks: Sequence[Check], missing: Sequence[str]) -> str:

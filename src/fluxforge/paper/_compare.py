@@ -17,7 +17,7 @@ from fluxforge.paper._run import PARTS
 from fluxforge.run._record import Document
 
 # Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
-UNLIKELY = 0.01
+SIGNIFICANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[
 
         table = [[count.value, (count.of or 0.0) - count.value] for count in (kept, fresh)]
         chance = float(fisher_exact(table).pvalue)
-        return Moved(part, kept.where, kind, kept.value, fresh.value, chance=chance) if chance < UNLIKELY else None
+        return Moved(part, kept.where, kind, kept.value, fresh.value, chance=chance) if chance < SIGNIFICANCE else None
     allowed = _allowed_difference(kept, fresh, digits)
     if abs(fresh.value - kept.value) <= allowed:
         return None

@@ -17,7 +17,7 @@ from fluxforge.report._page import COLOURS, MARKERS, panels
 
 COLUMNS = 3
 # Principal values nearer than this are given as one number.
-APART = 0.3
+LEAST_DISTANCE = 0.3
 # Colour, marker, and whether it is filled: a scheme that equals another one is open and larger, so that both are seen.
 STYLES: Mapping[str, tuple[str, str, bool]] = {
     "euler": (COLOURS[0], MARKERS[0], True),
@@ -86,7 +86,7 @@ def _write_numbers(panel: Axes, K: Tensor, colour: str) -> None:
     """Write the principal values beside the finest mesh, or their mean where two numbers would overlap."""
     low, high = K.principal
     place: dict[str, Any] = {"transform": panel.get_yaxis_transform(), "color": colour, "fontsize": 9, "va": "center"}
-    for value in (low, high) if high - low > APART else (K.mean,):
+    for value in (low, high) if high - low > LEAST_DISTANCE else (K.mean,):
         panel.text(1.02, value, f"{value:.2f}", **place)
 
 

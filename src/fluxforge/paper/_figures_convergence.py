@@ -23,7 +23,7 @@ from fluxforge.report._page import COLOURS, MARKERS, panels
 # The range of the colour scale.
 LEAST, MOST = 1e-4, 1e1
 COLUMNS = 4
-OUTLINED = (Stroke(linewidth=3.2, foreground="white"), Normal())
+OUTLINE = (Stroke(linewidth=3.2, foreground="white"), Normal())
 THETAS = {"residual_half": "½", "residual_one": "1, as printed"}
 
 
@@ -83,7 +83,7 @@ def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMe
     _draw_lines(panel, meshes, name, (across, at_edge * _find_edges(np.array(fractions))[-1]))
     blow_ups = [(row.cells, row.dt) for row in rows.values() if row.blew_up]
     if blow_ups:
-        panel.plot(*zip(*blow_ups, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINED))
+        panel.plot(*zip(*blow_ups, strict=True), "x", color="black", markersize=5, path_effects=list(OUTLINE))
     panel.set(xscale="log", yscale="log", facecolor="0.9")
     return tiles
 
@@ -104,10 +104,10 @@ def _find_edges(centres: np.ndarray) -> np.ndarray:
 
 def _draw_lines(panel: Axes, meshes: Sequence[MeshFacts], name: str, top: tuple[np.ndarray, np.ndarray]) -> None:
     cells = [mesh.cells for mesh in meshes]
-    panel.plot(cells, [mesh.fourier for mesh in meshes], "-", color="black", path_effects=list(OUTLINED))
+    panel.plot(cells, [mesh.fourier for mesh in meshes], "-", color="black", path_effects=list(OUTLINE))
     limits = [dt for mesh in meshes if (dt := mesh.limits.get(name, Limit()).dt) is not None]
     if len(limits) == len(meshes):
-        panel.plot(cells, limits, "--", color="#D55E00", path_effects=list(OUTLINED))
+        panel.plot(cells, limits, "--", color="#D55E00", path_effects=list(OUTLINE))
     oscillation = [mesh.oscillation for mesh in meshes if mesh.oscillation is not None]
     if len(oscillation) == len(meshes):
         ceiling = np.exp(np.interp(np.log(cells), np.log(top[0]), np.log(top[1])))

@@ -22,7 +22,7 @@ from fluxforge.paper.studies.setup import Result, TwoCells
 CENTRE, ONE, TWO, REST = "#5B2A9D", "#CC79A7", "#009E73", "#B0B0B0"
 HOPS = (CENTRE, ONE, TWO, REST)
 ORANGE = "#D55E00"
-OUTLINED = (Stroke(linewidth=3, foreground="white"), Normal())
+OUTLINE = (Stroke(linewidth=3, foreground="white"), Normal())
 
 
 def training_data_figure(result: Result) -> Figure:
@@ -56,7 +56,7 @@ def _draw_two_triangles(panel: Axes, pair: TwoCells) -> None:
     for place, V in zip(x, pair.V, strict=True):
         panel.text(1.12 * place[0], 0.14, f"V = {V:.4g}", ha="center", fontsize=9.5)
     panel.text(shared[0, 0], shared[:, 1].max() + 0.1, f"A = {pair.A:.4g}", ha="center", fontsize=10, color=ORANGE)
-    below: dict[str, Any] = {"ha": "center", "fontsize": 10, "color": CENTRE, "path_effects": list(OUTLINED)}
+    below: dict[str, Any] = {"ha": "center", "fontsize": 10, "color": CENTRE, "path_effects": list(OUTLINE)}
     panel.text(x[:, 0].mean(), -0.32, f"δ = {pair.delta:.4g}", **below)
     panel.text(0, -1.3, f"A/(δ V) = {pair.ratio[0]:.4g}", ha="center", fontsize=10)
     panel.set(xlim=(-2.05, 2.05), ylim=(-1.5, 1.5))
@@ -153,7 +153,7 @@ def _write_beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) 
         ha="center",
         va="center",
         fontsize=12,
-        path_effects=list(OUTLINED),
+        path_effects=list(OUTLINE),
         zorder=6,
     )
 

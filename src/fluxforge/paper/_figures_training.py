@@ -17,19 +17,19 @@ from fluxforge.paper.studies.symbolic import Result as Symbolic
 from fluxforge.report._page import COLOURS, MARKERS, panels, round_decimals
 from fluxforge.report._tables import Table
 
-SHOWN = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
+WEIGHT_LABELS = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
 # The trained network that is shown for each θ of the direct minimisation.
-TRAINED = {"θ = 0": "two layers, θ = 0", "θ = 0.5": "midpoint", "θ = 1": "two layers, θ = 1"}
+TRAINED_NETWORKS = {"θ = 0": "two layers, θ = 0", "θ = 0.5": "midpoint", "θ = 1": "two layers, θ = 1"}
 SCHEMES = {"euler": "Euler", "midpoint": "midpoint", "rk4": "RK4"}
 
 
 def constants_figure(result: HigherOrder) -> Figure:
     """c, a₁ and d against Fo for every θ, from direct minimisation (lines) and from training (hollow marks)."""
-    figure, axes = panels(len(SHOWN))
-    for panel, (name, title) in zip(axes, SHOWN.items(), strict=True):
+    figure, axes = panels(len(WEIGHT_LABELS))
+    for panel, (name, title) in zip(axes, WEIGHT_LABELS.items(), strict=True):
         for k, (theta, direct) in enumerate(result.direct.items()):
             _draw_line(panel, direct.rows, name, label=f"{theta}, least residual", k=k)
-            trained = result.networks.get(TRAINED.get(theta, ""))
+            trained = result.networks.get(TRAINED_NETWORKS.get(theta, ""))
             if trained is not None:
                 _draw_marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
         panel.axhline(1.0 if name == "c2" else 0.5, color="black", linewidth=0.8, linestyle=":")

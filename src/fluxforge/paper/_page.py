@@ -19,7 +19,7 @@ from fluxforge.run._record import Document
 from fluxforge.scheme._document import find
 
 # Classes of the style by verdict.
-LOOKS = {
+VERDICT_CLASSES = {
     "holds": "holds",
     "holds under a condition": "measured",
     "does not hold": "fails",
@@ -95,7 +95,7 @@ def reproduction_page(
         rows=rows,
         counts={verdict: count for verdict, count in counts.items() if count},
         places=list(dict.fromkeys(row["section"] for row in rows)),
-        looks=LOOKS,
+        looks=VERDICT_CLASSES,
         formulas=[(*words, typeset(find(name))) for name, words in FORMULAS.items()],
         downloads=[
             _make_download("claims.csv", table),

@@ -36,7 +36,7 @@ NOT_INPUTS = frozenset({"platform", "system"})
 # The record of a part's files, and the lock of the process that runs the part.
 OUTPUTS, LOCK = "outputs.json", "part.lock"
 # Seconds. Temporary files beside the parts are removed at this age only: another process may be writing younger ones.
-AN_HOUR = 3600.0
+TEMPORARY_AGE = 3600.0
 
 
 @runtime_checkable
@@ -178,7 +178,7 @@ def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
         part_folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(part_folder, LOCK), hold_folder(part_folder):
         remove_strays(part_folder)
-        remove_strays(folder, seconds=AN_HOUR)
+        remove_strays(folder, seconds=TEMPORARY_AGE)
         yield part_folder
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from fluxforge.pde._equation import Equation
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_TAKEN = frozenset((*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "chi", "dt", "n", "d", "theta", "f"))
+_RESERVED_NAMES = frozenset(
+    (*WORDS, *COORDINATES, TIME, "A", "V", "S", "T", "delta", "chi", "dt", "n", "d", "theta", "f")
+)
 
 
 def check_names(equation: "Equation") -> None:
@@ -30,7 +32,7 @@ def check_names(equation: "Equation") -> None:
     for name in names:
         if not _NAME.fullmatch(name) or len(name) > 40:
             raise EquationError(f"{where}: {name!r:.60} is not a usable name (letters and digits, at most 40)")
-        if (name in _TAKEN and name != "T") or names.count(name) > 1 or name == "T" != equation.unknown:
+        if (name in _RESERVED_NAMES and name != "T") or names.count(name) > 1 or name == "T" != equation.unknown:
             raise EquationError(f"{where}: the name {name!r} is taken")
     for each in equation.parameters:
         if each.where not in PLACES[each.rank]:
@@ -121,11 +123,11 @@ def _unit_of_term(
 # Points at which a given flux is evaluated; half of them have unknowns in (0, 1).
 _POINTS = 12
 # The distance over which a gradient is tried: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
-_SHORT = 1e-6
+_SHORT_DISTANCE = 1e-6
 # Tolerance for what is equal in exact arithmetic: a million times the round-off of numbers near 1.
 _ROUND_OFF = 1e-9
 # A hundred times the distance, for the terms of order δ that a flux may have beside its limit.
-_NEAR = 100 * _SHORT
+_GRADIENT_TOLERANCE = 100 * _SHORT_DISTANCE
 
 
 def check_two_point(equation: "Equation") -> None:
@@ -182,9 +184,9 @@ class _Trial:
         u, s = self.u, self.slope
         wanted = self._transport_flux() - self._diffusion() * s
         size = np.abs(wanted) + np.abs(self._flux(u, self.v, np.ones(_POINTS)))
-        flux = self._flux(u, u + s * _SHORT, np.full(_POINTS, _SHORT))
+        flux = self._flux(u, u + s * _SHORT_DISTANCE, np.full(_POINTS, _SHORT_DISTANCE))
         words = "should tend to f(u) a·n − K ∂u/∂n as delta does to 0"
-        self._require(flux, wanted, _NEAR * size, words)
+        self._require(flux, wanted, _GRADIENT_TOLERANCE * size, words)
 
     def _require(self, values: np.ndarray, wanted: np.ndarray, tolerance: np.ndarray, words: str) -> None:
         where = f"equation {self.equation.name!r}: 'two_point'"

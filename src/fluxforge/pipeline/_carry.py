@@ -51,7 +51,7 @@ MIXED: Conditions = {"left": Dirichlet(1.0), "right": Neumann(0.5), "bottom": Ne
 SIDES = (8, 16, 32, 64)
 # Largest deviation from 1 of the rate of smooth fields, extrapolated to h = 0: the rest of order h⁴ is below a
 # thousandth.
-LARGEST_OFF = 0.005
+LARGEST_RATE_ERROR = 0.005
 # The part of the network's gain over its integrator that a formula must keep.
 LEAST_KEPT = 0.8
 # Largest change of the total in a closed box, relative to it: sums over 100,000 cells round to 1e-13 of it.
@@ -62,7 +62,7 @@ NEGLIGIBLE = 1e-3
 # Steps across the trained range at which a network is held against its integrator.
 STEPS = 4
 # Steps at which coefficients are looked at, as shares of the longest.
-SAMPLED = (0.1, 0.3, 0.6, 1.0)
+STEP_SHARES = (0.1, 0.3, 0.6, 1.0)
 # The numbers of faces by name, and the coefficients of every stage there, at one step.
 FaceSample: TypeAlias = tuple[dict[str, np.ndarray], list[np.ndarray]]
 # Faces of each step in the figure of the coefficients.
@@ -294,7 +294,7 @@ def sample_faces(
 ) -> Iterator[FaceSample]:
     """The faces of every cell of a mesh, at steps up to the longest."""
     used = graph.slot_mask
-    for share in SAMPLED:
+    for share in STEP_SHARES:
         dt = Case(graph, network.equation, parameters, share * longest).dt
         numbers = face_numbers(network.equation, graph, dt, parameters=parameters)
         coefficients = face_coefficients(network, graph, dt, parameters=parameters)
@@ -347,7 +347,7 @@ def judge_network(
         ),
         "the total is conserved": all(_is_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
         "smooth fields move at the equation's own rate as the mesh is refined": _is_at_most(
-            abs(limit_rate(effective) - 1.0), LARGEST_OFF
+            abs(limit_rate(effective) - 1.0), LARGEST_RATE_ERROR
         ),
     }
 

@@ -28,19 +28,19 @@ from fluxforge.stepping._exponential import amplification, optimal_polynomial
 
 # `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
 # 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
-_SMALL = (1e-8, 1e-11, 1e-14)
-_SETTLED = 1e-3
+_SMALL_TOTALS = (1e-8, 1e-11, 1e-14)
+_CHANGE_TOLERANCE = 1e-3
 # The most that a coefficient may grow by from one to the next: log(total) grows by a third, 1/√total by 31.
-_GROWS = 10.0
+_LARGEST_GROWTH = 10.0
 # Values of the other numbers, which lie between 0 and 1; those of a reaction, r Δt, vanish with Δt.
-_OTHERS = np.array([0.05, 0.17, 0.4])
+_OTHER_INVARIANTS = np.array([0.05, 0.17, 0.4])
 # A mesh of equilateral triangles: both cells alike, and three faces of equal share.
 _CONTRAST, _SHARE = 0.0, 1.0 / 6.0
 # Steps are tried from short to long, each 0.2 % longer than the last, up to eight times the best interval.
-_FIRST, _GROWTH = 1e-2, 1.002
+_FIRST_STEP, _STEP_RATIO = 1e-2, 1.002
 _POINTS = 400
 # |R| − 1 that round-off explains: a polynomial of degree eight of numbers up to a hundred.
-_ROUNDED = 1e-9
+_ROUND_OFF = 1e-9
 
 Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 
@@ -70,13 +70,13 @@ def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | No
 def stability_interval(tableau: Tableau, coefficients: Coefficients, best: float) -> float:
     """The largest β such that at every step up to β/2 Fourier steps |R| ≤ 1 for all modes of a uniform mesh."""
     longest = 8.0 * best
-    reach = np.geomspace(_FIRST, longest, int(np.log(longest / _FIRST) / np.log(_GROWTH)))
+    reach = np.geomspace(_FIRST_STEP, longest, int(np.log(longest / _FIRST_STEP) / np.log(_STEP_RATIO)))
     # Chebyshev points of [−β, 0], 0 left out: R(0) = 1.
     shape = -0.5 * (1.0 - np.cos(np.pi * np.arange(1, _POINTS + 1) / _POINTS))
     # Fo of every cell is β/2, and `total` the sum of two.
     values = [np.broadcast_to(each, reach.shape)[:, None] for each in coefficients(reach)]
     largest = np.abs(amplification(tableau, reach[:, None] * shape, values)).max(axis=1)
-    beyond = np.flatnonzero(~(largest <= 1.0 + _ROUNDED))
+    beyond = np.flatnonzero(~(largest <= 1.0 + _ROUND_OFF))
     return float(reach[-1] if not len(beyond) else 0.0 if beyond[0] == 0 else reach[beyond[0] - 1])
 
 
@@ -125,23 +125,25 @@ def is_bounded(g: sp.Expr) -> bool:
     if not np.isfinite(values).all():
         return False
     size = np.maximum(1.0, np.abs(values[0]))
-    return bool((np.abs(np.diff(values, axis=0)) <= _SETTLED * size).all())
+    return bool((np.abs(np.diff(values, axis=0)) <= _CHANGE_TOLERANCE * size).all())
 
 
 def is_consistent(c: sp.Expr) -> bool:
     """Whether c Δt vanishes with Δt, so that a step with this coefficient is Δt f(u) to first order."""
     size = np.maximum(1.0, np.abs(_evaluate_near_zero(c)))
-    return bool(np.isfinite(size).all() and (size[1:] <= _GROWS * size[:-1]).all())
+    return bool(np.isfinite(size).all() and (size[1:] <= _LARGEST_GROWTH * size[:-1]).all())
 
 
 def _evaluate_near_zero(g: sp.Expr) -> np.ndarray:
     """A formula of the faces' numbers at ever shorter steps, a row for each."""
     rows = []
-    for t in _SMALL:
+    for t in _SMALL_TOTALS:
         numbers = {
-            each: t * _OTHERS if each.name == "total" or each.name.startswith("reaction") else _OTHERS
+            each: t * _OTHER_INVARIANTS
+            if each.name == "total" or each.name.startswith("reaction")
+            else _OTHER_INVARIANTS
             for each in g.free_symbols
         }
         with np.errstate(all="ignore"):
-            rows.append(np.broadcast_to(np.asarray(evaluate(g, numbers, np), dtype=float), _OTHERS.shape))
+            rows.append(np.broadcast_to(np.asarray(evaluate(g, numbers, np), dtype=float), _OTHER_INVARIANTS.shape))
     return np.array(rows)

@@ -55,7 +55,7 @@ from fluxforge.train._train import train
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
 _SAMPLES = 2**29
 # A power that is this near to a whole number is that number.
-WHOLE = 0.25
+POWER_TOLERANCE = 0.25
 PROBLEMS = 24
 
 
@@ -252,7 +252,9 @@ def is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
 
 def _is_whole(law: PowerLaw) -> bool:
     """Whether every power is near a whole number."""
-    return all(math.isfinite(power) and abs(power - round(power)) <= WHOLE for power in law.exponents.values())
+    return all(
+        math.isfinite(power) and abs(power - round(power)) <= POWER_TOLERANCE for power in law.exponents.values()
+    )
 
 
 def _whole_powers(law: PowerLaw, where: str) -> dict[str, int]:

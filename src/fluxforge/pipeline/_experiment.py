@@ -32,7 +32,7 @@ from fluxforge.run.result import (
 from fluxforge.scheme._scheme import Scheme
 
 # Keeps the search without a network apart from that of the run.
-_ABLATION = 2**20
+_ABLATION_KEY = 2**20
 
 
 def check_experiment(spec: recipe.Recipe) -> None:
@@ -71,7 +71,7 @@ def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path
 def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progress) -> AblationResults:
     """Search formulas in the measured fluxes themselves, and by sparse regression."""
     tell("searching without a network", 0, 1)
-    without = (search_without_network(trained.data, spec, spec.seed + _ABLATION), regress_sparsely(trained.data))
+    without = (search_without_network(trained.data, spec, spec.seed + _ABLATION_KEY), regress_sparsely(trained.data))
     rows = convert(without, tuple[AblationResult, ...], from_attributes=True)
     return AblationResults(reason="", seconds=sum(each.seconds for each in without), found=rows)
 

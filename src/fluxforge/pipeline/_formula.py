@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from fluxforge import recipe
 from fluxforge.certify._certificate import Certificate
 from fluxforge.data._problem import Problem
-from fluxforge.distil._constants import HIDDEN, Fitted, Limit, Reading
+from fluxforge.distil._constants import LARGEST_HIDDEN, Fitted, Limit, Reading
 from fluxforge.distil._front import Front
 from fluxforge.distil._objective import Free
 from fluxforge.distil._stencil import PowerLaw
@@ -29,10 +29,10 @@ Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
 # What explains less of the network's step than this is no approximation of it.
 LEAST_EXPLAINED = 0.5
 # A constant has to be determined by the network at so many Δt: that of a term in Δt² is not at the shortest.
-TELLING_STEPS = 2
+LEAST_DETERMINED_STEPS = 2
 # The least loss of a formula whose class holds the law is at most the law's own loss on the same noisy problems, but
 # for the accuracy of the fit. A wrong term of relative size e under noise of size s raises it by about (e/s)²/2.
-BESIDE_NOISE = 1e-4
+NOISE_LOSS_TOLERANCE = 1e-4
 
 
 def take_step(stages: Sequence[Stage], p: Problem) -> Any:
@@ -95,7 +95,7 @@ class NetworkConstants:
         return {
             name: value
             for name, value in fitted.rational.items()
-            if not abs(self.limit[name] - value) > max(self.uncertainty[name], HIDDEN * abs(value))
+            if not abs(self.limit[name] - value) > max(self.uncertainty[name], LARGEST_HIDDEN * abs(value))
         }
 
     def put_into(self, formula: Formula) -> Formula:
@@ -241,7 +241,7 @@ def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
         text = (
             f"refitted, the formula's loss is {loss:.5g}; that of the law itself on the same data is {data_error:.5g}"
         )
-        return Condition(loss <= (1.0 + BESIDE_NOISE) * data_error, text)
+        return Condition(loss <= (1.0 + NOISE_LOSS_TOLERANCE) * data_error, text)
     size = "round-off: the law is found exactly" if exact else "not round-off: the law of the data is another one"
     return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")
 
@@ -276,7 +276,7 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
         if all(each.own_uncertainty[name] == each.least_uncertainty[name] == math.inf for each in readings):
             continue
         telling = [reading for reading in readings if reading.is_telling(name)]
-        if len(telling) < min(TELLING_STEPS, len(readings)):
+        if len(telling) < min(LEAST_DETERMINED_STEPS, len(readings)):
             sure = min(reading.own_uncertainty[name] for reading in readings)
             conditions.append(Condition(False, f"the network does not determine {name}: ± {sure:.2g} at best"))
             continue

@@ -44,7 +44,7 @@ from fluxforge.train._train import Trained, train
 # A weight smaller than this counts as zero: the penalty leaves weights jittering about zero at the size of a step.
 ZERO = 1e-3
 # A network whose mean error on the training set is above this is stuck.
-STUCK = 1e-2
+STUCK_ERROR = 1e-2
 FOURIER = (0.1, 0.25, 0.5, 1.0)
 SIZES = (1.0, 2.0, 5.0, 10.0)
 BOUNDARIES: Mapping[str, Conditions] = {"insulated": Neumann(), "slope 1": Neumann(1.0)}
@@ -205,7 +205,7 @@ def summarise(spec: recipe.Recipe, measured: Measured) -> dict[str, ArmSummary]:
             ood_mse=quartiles(arm.ood_mse),
             rollout_mse=quartiles(arm.rollout_mse),
             nonzeros=quartiles(arm.nonzeros),
-            stuck=sum(error is not None and error > STUCK for error in arm.train_mae),
+            stuck=sum(error is not None and error > STUCK_ERROR for error in arm.train_mae),
         )
         for name, arm in ((name, measured.arms[name]) for name in spec.arms)
     }

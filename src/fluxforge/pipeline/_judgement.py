@@ -40,7 +40,7 @@ from fluxforge.pipeline._formula import (
 )
 from fluxforge.pipeline._outcome import verify_scheme
 from fluxforge.pipeline._problems import (
-    UNSEEN,
+    JUDGEMENT_KEY,
     draw_on_meshes,
     draw_problems,
     evaluation_problems,
@@ -60,11 +60,11 @@ AGREEMENT = 0.1
 # Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
 _PROBLEMS = (256, 48)
 # Problems on which a formula is held against the law under noise: the more, the smaller a wrong term that is seen.
-_NOISY = (4096, 64)
+_NOISE_PROBLEMS = (4096, 64)
 Step: TypeAlias = Callable[[Problem], State]
 # Steps that differ by less than this part of their largest change are the same: round-off of u' = u + Δt(…) is 1e-16 u,
 # and a change at the shortest Δt trained with, 1e-2 of u.
-SAME = 1e-9
+STEP_TOLERANCE = 1e-9
 # Parameters are moved by these factors, in turn: a formula with numbers in place of a parameter is then another scheme.
 FACTORS = (1.37, 0.71, 1.13)
 PROBLEMS = 64
@@ -98,7 +98,7 @@ def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> Net
     """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
     with jax.enable_x64(True):
         count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
-        problems = problems_by_step(spec, judged_steps(spec), count, UNSEEN + 2)
+        problems = problems_by_step(spec, judged_steps(spec), count, JUDGEMENT_KEY + 2)
         step = step_of(cast(network, "float64"))
         readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)
     limit, uncertainty = own_limit(readings, formula.fitted.values if needs_small_steps(spec) else None)
@@ -118,8 +118,8 @@ def condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
 def measure_noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
     """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
     with jax.enable_x64(True):
-        count = _NOISY[isinstance(spec.data, recipe.Meshes)]
-        problems = draw_problems(source(spec, dtype="float64"), spec, UNSEEN + 3, count)
+        count = _NOISE_PROBLEMS[isinstance(spec.data, recipe.Meshes)]
+        problems = draw_problems(source(spec, dtype="float64"), spec, JUDGEMENT_KEY + 3, count)
         defect, norm = defect_of(spec.loss), norm_of(spec.loss)
         each = jax.jit(jax.vmap(lambda p: mean_defect(defect(p, exact_step(p, p.T)), p, norm)))(problems)
         start = np.array(list(formula.fitted.values.values()), float)
@@ -150,7 +150,7 @@ def _close_problems(spec: recipe.Recipe) -> Problem:
     closest = with_shortest_steps(spec) if needs_small_steps(spec) else spec
     if isinstance(closest.data, recipe.Meshes):
         return draw_on_meshes(spec, closest.data.fourier)
-    return draw_problems(source(closest, dtype="float64"), spec, UNSEEN + 1, 1000)
+    return draw_problems(source(closest, dtype="float64"), spec, JUDGEMENT_KEY + 1, 1000)
 
 
 def measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
@@ -264,4 +264,4 @@ def _is_same(theirs: np.ndarray, ours: np.ndarray, problems: Problem) -> bool:
     live = np.asarray(problems.graph.live)
     change = np.abs(ours - np.asarray(problems.T))[live].max()
     # Not `>`: a difference that is NaN is not the same step.
-    return bool(np.abs(theirs - ours)[live].max() <= SAME * change)
+    return bool(np.abs(theirs - ours)[live].max() <= STEP_TOLERANCE * change)

@@ -42,7 +42,7 @@ STANDARD_ERRORS = 2.0
 # Rows drawn as for the refit: the standard error after 2,048 steps is then 0.017.
 REFIT_ROWS = 4096
 # Profiles of the refit count as other ones than the fresh profiles if the ratios differ by this many standard errors.
-APART = 4.0
+LEAST_STANDARD_ERRORS = 4.0
 # Those of the network, which nothing is decided by and whose steps take ten times as long.
 NETWORK_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
@@ -110,7 +110,8 @@ def _are_alike(fresh: Mapping[int, Ratio], refit: Mapping[int, Ratio]) -> bool:
     """
     # A difference that is not a number is not at most anything.
     return all(
-        abs(fresh[steps].value - refit[steps].value) <= APART * math.hypot(fresh[steps].error, refit[steps].error)
+        abs(fresh[steps].value - refit[steps].value)
+        <= LEAST_STANDARD_ERRORS * math.hypot(fresh[steps].error, refit[steps].error)
         for steps in fresh
     )
 
@@ -237,7 +238,8 @@ def _describe_ratio(steps: int, ratio: Ratio) -> str:
 
 def _describe_refit(refit: Mapping[int, Ratio]) -> str:
     ratios = ", ".join(f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in refit.values())
-    return f"on profiles drawn as for the refit these ratios are {ratios}: the same to within {APART:g} standard errors"
+    within = f"the same to within {LEAST_STANDARD_ERRORS:g} standard errors"
+    return f"on profiles drawn as for the refit these ratios are {ratios}: {within}"
 
 
 def _describe_findings(best: Judged) -> tuple[str, ...]:

@@ -25,11 +25,11 @@ from fluxforge.train._train import Trained
 # Halvings of the longest step trained with.
 HALVINGS = 7
 # Steps across the trained range at which networks and formulas are compared.
-JUDGED = 5
+JUDGED_STEPS = 5
 # Keeps the problems that constants are refitted to apart from all others.
 REFIT = 2**29 + 1
 # Keeps apart the problems by which networks, and formulas beside them, are judged.
-UNSEEN = 2**29 + 2
+JUDGEMENT_KEY = 2**29 + 2
 # Meshes on which stencils are read: small, because a Jacobian has a row and a column per cell.
 MESHES, CELLS = 24, 64
 
@@ -51,7 +51,7 @@ def judged_steps(spec: recipe.Recipe) -> tuple[float, ...]:
     if isinstance(spec.data, recipe.TwoCells):
         return (spec.data.time_step,)
     low, high = _step_range(spec)
-    return tuple(map(float, np.geomspace(high, low, JUDGED))) if low < high else (high,)
+    return tuple(map(float, np.geomspace(high, low, JUDGED_STEPS))) if low < high else (high,)
 
 
 def with_steps(spec: recipe.Recipe, low: float, high: float) -> recipe.Recipe:
@@ -113,7 +113,7 @@ def problems_by_step(
 
 def fresh_problems(batches: AbstractSource, spec: recipe.Recipe) -> Problem:
     """Problems by which trained networks are compared."""
-    return draw_problems(batches, spec, UNSEEN, 64 if isinstance(spec.data, recipe.Meshes) else 512)
+    return draw_problems(batches, spec, JUDGEMENT_KEY, 64 if isinstance(spec.data, recipe.Meshes) else 512)
 
 
 def choose_member(trained: Trained, spec: recipe.Recipe) -> int:

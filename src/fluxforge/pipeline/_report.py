@@ -38,7 +38,7 @@ from fluxforge.train._optimise import optimiser
 from fluxforge.train._step import begin
 
 # Evaluation meshes are regular and irregular in turn: the first irregular one is drawn.
-DRAWN = 1
+DRAWN_MESH = 1
 Step = Callable[[Problem], State]
 
 
@@ -170,7 +170,7 @@ def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> t
     The reference is the law of the data. Problems are those of the evaluation, whose compiled code is used again.
     """
     wanted = spec.evaluation
-    k = min(DRAWN, wanted.meshes - 1)
+    k = min(DRAWN_MESH, wanted.meshes - 1)
     mesh = evaluation_meshes(wanted, spec.seed)[k]
     with jax.enable_x64(True):
         problem: Problem = jax.tree.map(lambda leaf: leaf[k], evaluation_problems(spec))

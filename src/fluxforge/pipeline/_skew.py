@@ -35,7 +35,7 @@ ORDERS_ON = ("right", "jittered", "regular", "irregular")
 # Not coarser: on regular triangles the corrected flux is of higher order for sums of sines, and errors over its rise
 # with the number of cells.
 _JUDGED_N, _JUDGED_SEEDS, _STRETCHED = 24, (1, 2, 3, 4), 64
-_UNSEEN = 5 * 10**5
+_VALIDATION_SEED = 5 * 10**5
 NETWORK = "network.safetensors"
 
 
@@ -160,7 +160,7 @@ def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable
     assert isinstance(data, recipe.Skew)
     if cells is not None:
         # All faces of other meshes than those of the training.
-        data, seed = replace(data, meshes=8, cells=cells, samples=2**31), seed + _UNSEEN
+        data, seed = replace(data, meshes=8, cells=cells, samples=2**31), seed + _VALIDATION_SEED
     return make_table(
         meshes=data.meshes,
         cells=data.cells,
@@ -299,7 +299,10 @@ def _angle_rows(network: Coefficients, laws: Mapping[str, ChosenLaw]) -> tuple[A
     cosine = np.linspace(0.3, 1.0, 15)
     same = Invariants(cosine, np.full_like(cosine, 4.0 / 3.0), np.zeros_like(cosine))
     psi = network(np.stack([same.cosine, same.nu, same.contrast], axis=1))
-    constants: dict[str, Constants] = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
+    constants: dict[str, Constants] = {
+        "corrected": CORRECTED,
+        **{name: law.constants for name, law in laws.items()},
+    }
     weights = {name: face_weights(law, same) for name, law in constants.items()}
     return tuple(
         AngleRow(

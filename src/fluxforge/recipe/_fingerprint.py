@@ -10,10 +10,10 @@ from fluxforge.recipe._recipe import HEAT, Recipe, Table
 from fluxforge.recipe._schema import from_table, to_dict
 
 # Fields that do not influence what is trained.
-_UNDECISIVE = ("summary", "evaluation", "search", "expect", "order", "textbook")
+_NOT_TRAINING = ("summary", "evaluation", "search", "expect", "order", "textbook")
 # Fields added after the first runs were published, with their defaults: a recipe that leaves them there keeps the
 # fingerprint it had before.
-_LATER: dict[str, Table] = {
+_LATER_FIELDS: dict[str, Table] = {
     "data": {
         "law": None,
         "noise": 0.0,
@@ -37,11 +37,11 @@ def fingerprint(recipe: Recipe) -> str:
     where = f"recipe {describe_value(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.
     plain = to_dict(from_table(to_dict(recipe), where))
-    for field in _UNDECISIVE:
+    for field in _NOT_TRAINING:
         plain.pop(field, None)
     del plain["training"]["checkpoint_every"]
     # Recipes from before these fields existed keep their names.
-    for section, fields in _LATER.items():
+    for section, fields in _LATER_FIELDS.items():
         table = plain
         for name in section.split("."):
             table = table.get(name) or {}

@@ -19,7 +19,7 @@ from fluxforge.recipe._schema import from_table, to_dict
 from fluxforge.recipe._toml import set_fields, to_toml
 
 PRESETS = ("quick", "paper")
-LARGEST = 1_000_000
+MOST_BYTES = 1_000_000
 _SHIPPED = resources.files("fluxforge.recipe") / "shipped"
 
 
@@ -88,7 +88,7 @@ def _from_file(path: Path) -> Recipe:
     where = escape_unprintable(str(path))
     try:
         with open_regular(path) as stream:
-            content = stream.read(LARGEST + 1)
+            content = stream.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise RecipeError(f"{where}: cannot be read ({reason(error)})") from error
     table = with_equation_inside(_parse(content, where), path.parent, where)
@@ -96,8 +96,8 @@ def _from_file(path: Path) -> Recipe:
 
 
 def _parse(content: bytes, where: str) -> Table:
-    if len(content) > LARGEST:
-        raise RecipeError(f"{where}: is larger than {LARGEST // 1_000_000} MB, which no recipe is")
+    if len(content) > MOST_BYTES:
+        raise RecipeError(f"{where}: is larger than {MOST_BYTES // 1_000_000} MB, which no recipe is")
     try:
         # Some editors open a file with a byte-order mark; with a last line end, errors there have a line too.
         return tomllib.loads(content.decode("utf-8-sig") + "\n")
@@ -137,7 +137,7 @@ def refuse_clashes(recipe: Recipe, where: str) -> None:
 
 
 # Shipped recipes that have a section which others lack.
-HAVING = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
+SECTION_EXAMPLES = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
 
 
 def override(recipe: Recipe, assignments: Changes, where: str = "command line") -> Recipe:
@@ -170,7 +170,7 @@ def _section(table: Table, name: str, place: Place, section: str) -> Table:
     """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
     inner = table.get(name, {})
     if inner is None:
-        instead = f"; {HAVING[section]}" if section in HAVING else ""
+        instead = f"; {SECTION_EXAMPLES[section]}" if section in SECTION_EXAMPLES else ""
         raise place.refuse(
             f"the recipe has no section [{section}]; set all of it as a table, or write a recipe file{instead}"
         )

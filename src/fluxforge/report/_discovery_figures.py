@@ -41,9 +41,9 @@ MEASURES = {
     "rollout_mse": "many steps, mean square",
 }
 # Constants of the network are drawn up to this distance from the formula's, in units of the range of the latter.
-BEYOND = 1.5
-TINY = 1e-3
-HOLLOW = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
+AXIS_MARGIN = 1.5
+LEAST_DECIMAL = 1e-3
+OPEN_MARKER = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
 
 
 def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str, Figure]:
@@ -270,7 +270,7 @@ def format_with_uncertainty(value: float | None, spread: float | None) -> str:
 
 def _format_constant(value: float | None) -> str:
     """A constant to five decimal places, even if they are zeros: 1.00000, not an exact 1; tiny ones to three digits."""
-    return decimals(value, 5) if value is None or abs(value) >= TINY else number(value)
+    return decimals(value, 5) if value is None or abs(value) >= LEAST_DECIMAL else number(value)
 
 
 def _group_constants(result: Discovery) -> dict[str, list[str]]:
@@ -291,13 +291,15 @@ def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int
         panel.plot(steps, _column([row.constants for row in rows], name), "-", **_choose_style(k), label=label)
         _draw_limit(panel, result, name, left=left, look=_choose_style(k))
     low, high = panel.get_ylim()
-    reach = BEYOND * (high - low)
+    reach = AXIS_MARGIN * (high - low)
     outside = 0
     for name, label in _network_names(result, names).items():
         values = _column([row.network for row in rows], name)
         far = (values < low - reach) | (values > high + reach)
         outside += int(far.sum())
-        panel.plot(steps, np.where(far, np.nan, values), " ", **_choose_style(names.index(name)) | HOLLOW, label=label)
+        panel.plot(
+            steps, np.where(far, np.nan, values), " ", **_choose_style(names.index(name)) | OPEN_MARKER, label=label
+        )
     panel.set(xscale="log", xlabel=step_label(result), ylabel="constant")
     # Readings of the network lie between the halvings; their labels would overlap.
     ticks = [row.step for row in rows if not row.network][::2] or steps[::2]

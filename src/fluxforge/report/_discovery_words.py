@@ -24,7 +24,7 @@ PLOTS = {
     "errors": "errors on unseen meshes",
 }
 # Options that the command of a repetition replaces or omits, and whether a value follows them.
-DROPPED = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
+REPLACED_OPTIONS = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
 LETTERS = {
     "T": ("T", "temperature"),
@@ -155,7 +155,7 @@ def _rerun(result: Discovery, command: str) -> str:
         words = ["fluxforge", "discover", result.recipe]
     kept, skip = [], False
     for word in words:
-        if not skip and word.partition("=")[0] not in DROPPED:
+        if not skip and word.partition("=")[0] not in REPLACED_OPTIONS:
             kept.append(word)
-        skip = not skip and DROPPED.get(word, False)
+        skip = not skip and REPLACED_OPTIONS.get(word, False)
     return shlex.join([*kept, "--seed", str(seed), "-o", f"{result.recipe}-seed-{seed}"])

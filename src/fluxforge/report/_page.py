@@ -42,18 +42,18 @@ CLASSES = {
 Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
 # Keys of a line of metrics that are not terms of the loss.
 NOT_TERMS = ("step", "skipped", "learning_rate")
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_RAISED_TO = re.compile(r"(?:\^|\*\*)(-?\d+)(?![\w.])")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_POWER_OF = re.compile(r"(?:\^|\*\*)(-?\d+)(?![\w.])")
 _INDEXED = re.compile(r"(?<![\w./-])([a-z])(\d)(?!\w|\.\w)")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _FRACTION = re.compile(r"-?\d+/\d+")
 _NAME = re.compile(r"[A-Za-z]\w*")
-_OUTER = re.compile(r"<math[^>]*><mrow>(.*)</mrow></math>", re.DOTALL)
+_MATH_ROW = re.compile(r"<math[^>]*><mrow>(.*)</mrow></math>", re.DOTALL)
 _CHARACTER = re.compile(r"&#x([0-9A-F]+);")
 # Replacements in latex2mathml's output, for browsers: no space around ∂ and /, an upright Δ, a bar over a letter.
-_MENDED = (
+_MATHML_REPLACEMENTS = (
     ("<mo>∂</mo>", "<mi>∂</mi>"),
     ("<mo>/</mo>", '<mo lspace="0" rspace="0">/</mo>'),
     ("<mi>Δ</mi>", '<mi mathvariant="normal">Δ</mi>'),
@@ -116,7 +116,7 @@ def number(value: float | None, digits: int = 3) -> str:
     text = f"{value:.{digits}g}"
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        text = f"{mantissa} × 10{str(int(exponent)).translate(_RAISED)}"
+        text = f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     return text.replace("-", "−")
 
 
@@ -127,8 +127,8 @@ def decimals(value: float | None, places: int = 3) -> str:
 
 def set_powers(text: str) -> str:
     """A text with 1.5e-16 as 1.5 × 10⁻¹⁶, or 0.15 where that is short, Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
-    text = _RAISED_TO.sub(lambda match: match[1].translate(_RAISED), text)
-    text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_LOWERED), text)
+    text = _POWER_OF.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)
+    text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_SUBSCRIPTS), text)
     return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
 
 
@@ -233,9 +233,9 @@ def mathml(latex: str) -> Markup:
     if not latex.strip():
         return Markup("")  # latex2mathml refuses it; rows that continue a long sum begin with an empty cell
     text = convert(latex.replace(r"\mathrm", r"\text"), display="block")
-    match = _OUTER.fullmatch(text)
+    match = _MATH_ROW.fullmatch(text)
     inside = _CHARACTER.sub(_unescape_character, match[1] if match else "")
-    for written, better in _MENDED:
+    for written, better in _MATHML_REPLACEMENTS:
         inside = inside.replace(written, better)
     return Markup(inside)
 

@@ -50,7 +50,7 @@ def lock_folder(folder: Path, name: str = LOCK) -> Iterator[None]:
 
 _RUN = "run.json"
 _PARTS = (_CHECKPOINTS := "checkpoints", _METRICS := "metrics.jsonl", _STAGES := "stages")
-_HEAD = ("format", "format_version")
+_HEADER_KEYS = ("format", "format_version")
 _STAGE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -73,7 +73,7 @@ class RunFolder:
     def create(cls, path: str | PathLike[str], *, description: Document, warn: Warn) -> Iterator["RunFolder"]:
         """Start a run in a folder that has none, and lock it for the block; a failed start leaves no files."""
         folder = _check_path(path)
-        if clash := description.keys() & set(_HEAD):
+        if clash := description.keys() & set(_HEADER_KEYS):
             raise InputError(f"the description of a run cannot have a field {min(clash)!r}: its document has one")
         _check_no_run(folder)
         with _create_folder(folder), lock_folder(folder):
@@ -107,7 +107,7 @@ class RunFolder:
         document = read_document(folder / _RUN, "run", 1)
         return cls(
             path=folder,
-            description={name: value for name, value in document.items() if name not in _HEAD},
+            description={name: value for name, value in document.items() if name not in _HEADER_KEYS},
             checkpoints=Checkpoints(folder / _CHECKPOINTS, warn=warn),
             metrics=Metrics(folder / _METRICS),
             warn=warn,

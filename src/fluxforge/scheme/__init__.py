@@ -14,9 +14,9 @@ from fluxforge.scheme._linear import (
     one_cell_order,
 )
 from fluxforge.scheme._scheme import (
+    DIRECTED_COMPONENTS,
     FAMILIES,
     NEXT,
-    TURNED,
     Claims,
     Ghost,
     Hop,
@@ -46,6 +46,7 @@ from fluxforge.scheme.reference import SchemeBuilder, gradient_stage
 from fluxforge.scheme.transport import bounded_space, unbounded_space
 
 __all__ = [
+    "DIRECTED_COMPONENTS",
     "EULER",
     "FAMILIES",
     "FLUXES",
@@ -54,7 +55,6 @@ __all__ = [
     "SKEWED",
     "SPACES",
     "TABLEAUX",
-    "TURNED",
     "TWO_POINT",
     "Affine",
     "Claims",

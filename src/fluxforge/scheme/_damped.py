@@ -137,5 +137,5 @@ _SUMMARIES = {
     "skew-coercivity": "discovered flux for skewed meshes, chosen for the largest coercivity",
 }
 
-DAMPED: tuple[Space, ...] = tuple(damped_space(name, _SUMMARIES[name], SKEWED[name]) for name in SKEWED)
+DAMPED_SPACES: tuple[Space, ...] = tuple(damped_space(name, _SUMMARIES[name], SKEWED[name]) for name in SKEWED)
 """The discovered fluxes as discretisations in space, for the plane."""

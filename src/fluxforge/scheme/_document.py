@@ -19,15 +19,15 @@ from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.pde._document import find as find_equation
 from fluxforge.pde._equation import HEAT, Equation
-from fluxforge.scheme._damped import DAMPED
+from fluxforge.scheme._damped import DAMPED_SPACES
 from fluxforge.scheme._diffusion import DIFFUSION
 from fluxforge.scheme._integrate import TWO_POINT, Space, integrate
 from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Message, Reduction, Scheme, check_scheme
 from fluxforge.scheme._tableau import EULER, TABLEAUX, Tableau, find_tableau
 from fluxforge.scheme.reference import BUILT_IN, PLAIN, SchemeBuilder
-from fluxforge.scheme.transport import BOUNDED, TRANSPORT
+from fluxforge.scheme.transport import BOUNDED_PREFIX, TRANSPORT
 
-SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION, *DAMPED, *TRANSPORT)}
+SPACES: Mapping[str, Space] = {space.name: space for space in (TWO_POINT, *DIFFUSION, *DAMPED_SPACES, *TRANSPORT)}
 """The discretisations in space, by name. The name of a time integrator alone stands for the two-point flux."""
 
 
@@ -83,7 +83,7 @@ def bounded_scheme(scheme: Scheme, dimension: int) -> Scheme | None:
     """
     if Hop.LINE not in scheme.hops() or named_scheme(scheme.name, scheme.equation, dimension) != scheme:
         return None
-    return named_scheme(f"{BOUNDED}{scheme.name}", scheme.equation, dimension)
+    return named_scheme(f"{BOUNDED_PREFIX}{scheme.name}", scheme.equation, dimension)
 
 
 def _fit_claims(space: Space, equation: Equation) -> Space:

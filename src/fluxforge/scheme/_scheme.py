@@ -69,18 +69,18 @@ INVARIANTS = ("d_n", "d_t")
 OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
 """From the centroid of P to the centre of the face; seen from N it is p − d."""
 
-TURNED = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
+DIRECTED_COMPONENTS = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
 """Geometry that changes sign seen from the other side of a face; for parameters see `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
-ENDS = {
+HOP_ENDS = {
     Hop.EDGE: ("P", "N"),
     Hop.PATH: ("P", "N", "Q"),
     Hop.RING: ("P", "N", "Q"),
     Hop.LINE: ("P", "N", "B", "F"),
 }
-ALL_ENDS = tuple(dict.fromkeys(end for ends in ENDS.values() for end in ends))
+ALL_ENDS = tuple(dict.fromkeys(end for ends in HOP_ENDS.values() for end in ends))
 LEGS = {Hop.EDGE: ("",), Hop.PATH: ("_PN", "_NQ"), Hop.RING: (), Hop.LINE: ("",)}
 GEOMETRY = {
     Hop.EDGE: (*ON_FACES, *OFFSETS),
@@ -101,7 +101,7 @@ STEP = "dt"
 def turned_names(equation: Equation) -> tuple[str, ...]:
     """Symbols that change sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
     vectors = (p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR)
-    return (*TURNED, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
+    return (*DIRECTED_COMPONENTS, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
 
 
 def constants(equation: Equation) -> tuple[str, ...]:
@@ -112,10 +112,10 @@ def constants(equation: Equation) -> tuple[str, ...]:
 def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
     """The symbols of messages of this hop: parameters, geometry, and every end's fields and earlier outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
-    along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(ENDS[hop], leg)]
+    along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(HOP_ENDS[hop], leg)]
     apart = [name for p in equation.parameters for name in (*p.tangential_names, *p.conormal_names)]
     along += [f"{name}{leg}" for name in apart for leg in LEGS[hop]]
-    at_ends = (f"{name}_{end}" for name in per_end for end in ENDS[hop])
+    at_ends = (f"{name}_{end}" for name in per_end for end in HOP_ENDS[hop])
     return symbols_of((*constants(equation), *along, *GEOMETRY[hop], *at_ends))
 
 
@@ -356,7 +356,7 @@ def _parameter_names(equation: Equation) -> set[str]:
 
 def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:
     for name in names:
-        if not _NAME.fullmatch(name) or name.rpartition("_")[2] in ENDS[Hop.PATH] or len(name) > 40:
+        if not _NAME.fullmatch(name) or name.rpartition("_")[2] in HOP_ENDS[Hop.PATH] or len(name) > 40:
             raise SchemeError(
                 f"{where}: {name!r:.60} is not a usable name (letters, digits and single underscores, "
                 f"at most 40 characters, not ending in _P, _N or _Q)"

@@ -25,7 +25,7 @@ from fluxforge.pde._groups import dimensionless_groups
 from fluxforge.scheme._integrate import TWO_POINT, Axes, Prepared, Space, State, integrate_stages
 from fluxforge.scheme._scheme import STEP, Ghost, Message, Output, Scheme, Stage
 from fluxforge.scheme._tableau import Tableau, rkl2_tableau, runge_kutta
-from fluxforge.scheme.fluxes import TINY
+from fluxforge.scheme.fluxes import LEAST_DENOMINATOR
 
 LOCAL = "Fo"
 """The local Fourier or Courant number of a cell, the output of `local_number_stage`."""
@@ -89,13 +89,13 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
     here, there = symbol(f"{LOCAL}_P"), symbol(f"{LOCAL}_N")
     total = here + there
     # Without transport every cell exchanges something; where nothing flows the numbers are 0.
-    below = total if equation.velocity is None else total + TINY
+    below = total if equation.velocity is None else total + LEAST_DENOMINATOR
     own, other = (sp.Abs(slope) for slope in _both_slopes(equation))
     mass = [equation.at_cell(equation.capacity, u, end) * symbol(f"V_{end}") for u, end in ((_P, "P"), (_N, "N"))]
     through = symbol(STEP) * symbol("A") * (own + other) / 2 / sp.sqrt(mass[0] * mass[1])
     numbers = {"total": total, "contrast": ((here - there) / below) ** 2, "share": through / below}
     if equation.velocity is not None:
-        direction = (own - other) / (own + other + TINY)
+        direction = (own - other) / (own + other + LEAST_DENOMINATOR)
         if equation.diffusion != 0:
             numbers["upwind"] = direction**2
         numbers["drift"] = direction * (here - there) / below

@@ -92,11 +92,11 @@ def _sign(f: sp.Expr, u: sp.Symbol, places: list[sp.Expr]) -> sp.Expr:
     return sp.S.One
 
 
-TINY = sp.Float(1e-30)
+LEAST_DENOMINATOR = sp.Float(1e-30)
 """A tiny positive number that guards divisions by 0, in single precision too."""
 
 # Below this x/tanh(x) is 1 in double precision.
-_FLAT = sp.Float(1e-8)
+_SERIES_RANGE = sp.Float(1e-8)
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Exp
     delta = symbol("delta")
     K = -diffusive_flux(equation, P, N, delta)
     half = sp.Abs(normal_velocity(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
-    effective = maximum(half, _FLAT * K) / sp.tanh(maximum(half / maximum(K, TINY), _FLAT))
+    effective = maximum(half, _SERIES_RANGE * K) / sp.tanh(maximum(half / maximum(K, LEAST_DENOMINATOR), _SERIES_RANGE))
     return _mean(equation, P, N) - effective * jump / delta
 
 

@@ -37,7 +37,7 @@ R, Q, C = symbol("r"), symbol("q"), symbol("c")
 _SQUARED = sp.Float(1e-30)
 # c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are not finite; with the number above, the
 # denominator of 2r/c stays within single precision.
-APART = sp.Float(1e-6)
+LEAST_COURANT = sp.Float(1e-6)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class LimitedFace:
         from_P, from_N = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
         inverse = from_P / self._content("P") + from_N / self._content("N")
         courant = sp.Abs(speed) * symbol(STEP) * symbol("A") * inverse
-        within = minimum(maximum(courant, APART), 1 - APART)
+        within = minimum(maximum(courant, LEAST_COURANT), 1 - LEAST_COURANT)
         phi = self._limit(from_P * self.rear + from_N * self.front, from_P * self.front + from_N * self.rear, within)
         base = exact_flux(self.equation).formula(self.equation, self.P, self.N, self.jump)
         return base + sp.Abs(speed) * self.keep((1 - courant) * phi * self.jump / 2, from_P, from_N)

@@ -44,7 +44,7 @@ from fluxforge.scheme._integrate import PLANE, Axes, Prepared, Space, State
 from fluxforge.scheme._scheme import STEP, Ghost, Hop, Message, Output, Reduction, Stage
 from fluxforge.scheme.fluxes import (
     FLUXES,
-    TINY,
+    LEAST_DENOMINATOR,
     NumericalFlux,
     diffusive_flux,
     exact_flux,
@@ -52,7 +52,16 @@ from fluxforge.scheme.fluxes import (
     minimum,
     refuse_without_transport,
 )
-from fluxforge.scheme.limiters import APART, LIMITERS, Keep, LimitedFace, Limiter, check_stages, keep_all, limited_space
+from fluxforge.scheme.limiters import (
+    LEAST_COURANT,
+    LIMITERS,
+    Keep,
+    LimitedFace,
+    Limiter,
+    check_stages,
+    keep_all,
+    limited_space,
+)
 
 # K³ of Venkatakrishnan's limiter, K = 1/2, as a decimal: it has whatever unit ε² needs.
 _K_CUBED = sp.Float(0.125)
@@ -63,11 +72,15 @@ FaceLimit = Callable[[sp.Expr, sp.Expr, sp.Expr, int], sp.Expr]
 
 def _barth_jespersen(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
     up, down = maximum(delta, sp.S.Zero), minimum(delta, sp.S.Zero)
-    return minimum(sp.S.One, (most + TINY) / (up + TINY), (least - TINY) / (down - TINY))
+    return minimum(
+        sp.S.One,
+        (most + LEAST_DENOMINATOR) / (up + LEAST_DENOMINATOR),
+        (least - LEAST_DENOMINATOR) / (down - LEAST_DENOMINATOR),
+    )
 
 
 def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: int) -> sp.Expr:
-    epsilon = _K_CUBED * symbol("V_P") ** sp.Rational(3, dimension) + TINY
+    epsilon = _K_CUBED * symbol("V_P") ** sp.Rational(3, dimension) + LEAST_DENOMINATOR
 
     def part(slope: sp.Expr, bound: sp.Expr) -> sp.Expr:
         return (bound**2 + epsilon + 2 * slope * bound) / (bound**2 + 2 * slope**2 + slope * bound + epsilon)
@@ -122,13 +135,15 @@ def _slope_space(name: str, summary: str, limit: FaceLimit) -> Space:
     )
 
 
-BOUNDED = "bounded-"
+BOUNDED_PREFIX = "bounded-"
 """The prefix of the names of these spaces."""
 
 
 def bounded_space(limiter: Limiter) -> Space:
     """Transport with this limiter in cells of any shape of the plane, kept between the neighbours' values."""
-    return _limited_space(limiter, f"{BOUNDED}{limiter.name}", "kept between the values of the neighbours", cut=True)
+    return _limited_space(
+        limiter, f"{BOUNDED_PREFIX}{limiter.name}", "kept between the values of the neighbours", cut=True
+    )
 
 
 def unbounded_space(limiter: Limiter) -> Space:
@@ -181,7 +196,7 @@ def _cut_to_bounds(tag: str) -> Keep:
 
     def room(name: str, end: str) -> sp.Expr:
         c = symbol(f"outflow{tag}_{end}")
-        return symbol(f"{name}{tag}_{end}") * maximum((1 - c) / maximum(c, APART), sp.S.Zero)
+        return symbol(f"{name}{tag}_{end}") * maximum((1 - c) / maximum(c, LEAST_COURANT), sp.S.Zero)
 
     def keep(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
         least = from_N * room("fall", "N") - from_P * room("rise", "P")

@@ -28,7 +28,7 @@ OBJECTIVES = ("error", "step", "coercivity")
 MOST_ERROR, LEAST_STEP, LEAST_COERCIVITY = 1.0, 0.86, 0.5
 _PENALTY = 100.0
 # So small that coercivity decides wherever it differs by more than a thousandth or so.
-_TIE = 0.01
+_ERROR_WEIGHT = 0.01
 # Of the ranges: the first radius of the region in which models are trusted, and after starting again from the best.
 _RADII = (0.1, 0.03)
 Tell = Callable[[str, int, int], None]
@@ -104,7 +104,7 @@ def _aim(objective: str, scores: Scores) -> float:
         {
             "error": error,
             "step": -np.log(max(scores.mean_step, 1e-12)),
-            "coercivity": -scores.coercivity + _TIE * error,
+            "coercivity": -scores.coercivity + _ERROR_WEIGHT * error,
         }[objective]
     )
 

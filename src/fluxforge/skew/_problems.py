@@ -25,7 +25,7 @@ LINE_FAMILIES = ("squares", "right", "jittered", "quadrilaterals")
 KINDS = ("right", "jittered", "irregular", "quadrilaterals")
 """The kinds that random meshes are stretched from."""
 # Of the width of a square: further, and moved squares could be concave.
-_MOVED = 0.25
+_LARGEST_MOVE = 0.25
 WAVES, SINES = "waves", "sines"
 """The kinds of steady problems: waves and harmonic functions, and sums of sines, which vanish at the walls."""
 _JUMP, _MAJOR, _ANGLE = 100.0, 10.0, 0.25 * np.pi
@@ -52,7 +52,7 @@ def _move_squares(n: int, seed: int) -> Mesh:
     rng = np.random.default_rng(seed)
     inside = np.asarray(((mesh.points > 0.0) & (mesh.points < 1.0)).all(axis=1))
     radius, angle = np.sqrt(rng.random(len(inside))), 2.0 * np.pi * rng.random(len(inside))
-    moves = _MOVED / n * radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    moves = _LARGEST_MOVE / n * radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     points = mesh.points + np.where(inside[:, None], moves, 0.0)
     return Mesh(points, mesh.cells, mesh.boundary, origin=f"quadrilaterals({n}, seed={seed})")
 

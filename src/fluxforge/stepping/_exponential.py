@@ -30,7 +30,7 @@ MOST_STAGES = 32
 # Points per degree at which |p| is bounded: between two of them it may exceed the bound by (π/(2·200))²/2 ≈ 3e-5.
 _POINTS = 200
 # How far above 1 the least bound of |p| may be: the programs are solved to about 1e-9.
-_FEASIBLE = 1e-8
+_FEASIBILITY_TOLERANCE = 1e-8
 _BISECTIONS = 40
 
 
@@ -90,7 +90,7 @@ def optimal_polynomial(stages: int) -> Polynomial:
     low, high = (stages**2 + stages - 2) / 2, 2.0 * stages**2
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _least_bound(stages, middle)[0] <= 1.0 + _FEASIBLE else (low, middle)
+        low, high = (middle, high) if _least_bound(stages, middle)[0] <= 1.0 + _FEASIBILITY_TOLERANCE else (low, middle)
         if high - low <= 1e-8 * high:
             break
     return _least_bound(stages, low)[1]

@@ -147,7 +147,7 @@ def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings |
 
 
 # A field this many times larger than the data allow has blown up.
-BLOWN_UP = 1e8
+BLOW_UP_RATIO = 1e8
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,9 @@ class Envelope:
     def bound(self, time: float) -> float:
         """Beyond this |T| at that time, the run has blown up; the largest float where it would overflow."""
         with np.errstate(over="ignore"):
-            limit = np.float64(BLOWN_UP) * (1.0 + np.float64(self.start) + np.float64(self.rate) * np.float64(time))
+            limit = np.float64(BLOW_UP_RATIO) * (
+                1.0 + np.float64(self.start) + np.float64(self.rate) * np.float64(time)
+            )
         return float(np.nan_to_num(limit, nan=np.finfo(float).max, posinf=np.finfo(float).max))
 
 

@@ -14,16 +14,16 @@ from fluxforge.run._durable import explain_failure
 from fluxforge.run._folder import LOCK, lock_folder
 
 # The files of a run or a comparison beside its fields; the summaries are written last and removed first.
-LAST = ("summary.json", "compare.json")
+SUMMARIES = ("summary.json", "compare.json")
 
 
-NAMES = (*LAST, "series.pvd", "final.png", "T.gif", "compare.png", "problem.json", "problem.npz")
+NAMES = (*SUMMARIES, "series.pvd", "final.png", "T.gif", "compare.png", "problem.json", "problem.npz")
 
 
 _FRAME = re.compile(r"T_\d+\.vtu")
 
 
-_WRITING = ".fluxforge-writing-"
+_TEMPORARY_PREFIX = ".fluxforge-writing-"
 
 
 def folder_names(schemes: Sequence[str]) -> list[str]:
@@ -66,7 +66,7 @@ def _earlier_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     ours = [path for path in folder.iterdir() if path.name in NAMES or _FRAME.fullmatch(path.name)]
-    return sorted(ours, key=lambda path: (path.name not in LAST, path.name))
+    return sorted(ours, key=lambda path: (path.name not in SUMMARIES, path.name))
 
 
 def _remove_strays(folder: Path) -> None:
@@ -75,7 +75,7 @@ def _remove_strays(folder: Path) -> None:
         match = TEMPORARY.fullmatch(item.name)
         if match and (match["name"] in NAMES or _FRAME.fullmatch(match["name"])) and item.is_file():
             item.unlink(missing_ok=True)
-        elif item.name.startswith(_WRITING) and item.is_dir() and not item.is_symlink():
+        elif item.name.startswith(_TEMPORARY_PREFIX) and item.is_dir() and not item.is_symlink():
             # InputError: another process holds the lock.
             with suppress(InputError):
                 with lock_folder(item):
@@ -91,7 +91,7 @@ def replace_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool) -> 
     files are as they were.
     """
     prepare_folder(folder, schemes, overwrite=overwrite)
-    writing, ours = folder / f"{_WRITING}{secrets.token_hex(6)}", not folder.exists()
+    writing, ours = folder / f"{_TEMPORARY_PREFIX}{secrets.token_hex(6)}", not folder.exists()
     try:
         with explain_failure(folder):
             writing.mkdir(parents=True)
@@ -116,7 +116,7 @@ def _remove_earlier(folder: Path, places: Sequence[Path]) -> None:
     """
     others: list[Path] = []
     if (folder / "compare.json").is_file():
-        inside = [item for item in folder.iterdir() if item.is_dir() and not item.name.startswith(_WRITING)]
+        inside = [item for item in folder.iterdir() if item.is_dir() and not item.name.startswith(_TEMPORARY_PREFIX)]
         others = [item for item in inside if (item / "summary.json").is_file() and (item / "series.pvd").is_file()]
     for place in dict.fromkeys((*places, *others)):
         for path in _earlier_files(place):
@@ -130,7 +130,7 @@ def _remove_earlier(folder: Path, places: Sequence[Path]) -> None:
 def _move_files(source: Path, target: Path) -> None:
     """Every file to its place, summaries last, so that a folder with a summary is complete."""
     files = [path for path in source.rglob("*") if path.is_file() and path.name != LOCK]
-    for path in sorted(files, key=lambda path: (path.name in LAST, path.name == "compare.json", path.name)):
+    for path in sorted(files, key=lambda path: (path.name in SUMMARIES, path.name == "compare.json", path.name)):
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, place)

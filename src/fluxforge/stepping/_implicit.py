@@ -24,7 +24,7 @@ from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.stepping._assemble import Operator, exchange_rows, generator, sides, symmetric_system
 from fluxforge.stepping._field import cell_capacity
 from fluxforge.stepping._solvers import (
-    ROUNDED,
+    RESIDUAL_ROUND_OFF,
     TOLERANCES,
     AbstractSolver,
     Krylov,
@@ -129,7 +129,7 @@ class IterativeStepper(HostStepper):
         """Raise NumericalError where more of the right side is left than the tolerance and round-off explain."""
         left_over = norm(self.volume * (right - middle + self.theta * change))
         size = norm(self.volume * right)
-        rounded = ROUNDED * np.finfo(float).eps * (size + norm(abs(self.solver.A) @ np.abs(middle)))
+        rounded = RESIDUAL_ROUND_OFF * np.finfo(float).eps * (size + norm(abs(self.solver.A) @ np.abs(middle)))
         if not left_over <= max(self.tolerance * size, rounded):
             raise NumericalError(f"the linear system of a step is not solved: {left_over / size:.1e} of it is left")
 

@@ -44,7 +44,7 @@ from fluxforge.stepping._linear import Stages
 from fluxforge.stepping._stepper import AbstractStepper
 
 # How often a thread looks for the others before it lets other programs run.
-SPINS = 200
+SPINS_PER_YIELD = 200
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -169,7 +169,7 @@ def _wait(shared: np.ndarray, wanted: int) -> bool:
         if _look(shared, GIVEN_UP) != 0:
             return False
         spins += 1
-        if spins > SPINS:
+        if spins > SPINS_PER_YIELD:
             _give_way()
     return True
 

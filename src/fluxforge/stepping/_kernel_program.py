@@ -179,7 +179,7 @@ class _ProgramBuilder:
         own[earlier.target] = own.get(earlier.target, 0.0) + ratio
         for number, share in earlier.terms:
             rest = own.get(number, 0.0) - ratio * share
-            own[number] = 0.0 if abs(rest) <= _SAME * abs(ratio * share) else rest
+            own[number] = 0.0 if abs(rest) <= _ENTRY_TOLERANCE * abs(ratio * share) else rest
         return True
 
     def _constant(self, values: np.ndarray) -> tuple[int, float]:
@@ -187,7 +187,7 @@ class _ProgramBuilder:
         for number, known in self.program.constants.items():
             largest = int(np.abs(known).argmax())
             share = float(values[largest] / known[largest])
-            if (np.abs(values - share * known) <= _SAME * np.abs(values)).all():
+            if (np.abs(values - share * known) <= _ENTRY_TOLERANCE * np.abs(values)).all():
                 return number, share
         number = self._new_field()
         self.program.constants[number] = values
@@ -246,7 +246,7 @@ def _most_frequent_value(values: np.ndarray) -> float:
 
 
 # Entries that are the same product of numbers, multiplied in another order, differ by a few roundings.
-_SAME = 16.0 * EPS
+_ENTRY_TOLERANCE = 16.0 * EPS
 
 
 def _multiple(off: csr_array, total: np.ndarray, known: Matrix, number: int) -> _Part | None:
@@ -256,12 +256,12 @@ def _multiple(off: csr_array, total: np.ndarray, known: Matrix, number: int) -> 
         return None
     largest = int(np.abs(known.off.data).argmax())
     scale = float(off.data[largest] / known.off.data[largest])
-    if (np.abs(off.data - scale * known.off.data) > _SAME * np.abs(off.data)).any():
+    if (np.abs(off.data - scale * known.off.data) > _ENTRY_TOLERANCE * np.abs(off.data)).any():
         return None
     quiet = known.excess == 0
     own = _most_frequent_value(total[quiet]) if quiet.any() else _most_frequent_value(total)
     # A row's sum is rounded in the size of its entries.
     size = np.asarray(abs(off).sum(axis=1)) + np.abs(total) + abs(own)
-    if (np.abs(total - own - scale * known.excess) > _SAME * size).any():
+    if (np.abs(total - own - scale * known.excess) > _ENTRY_TOLERANCE * size).any():
         return None
     return _Part(number, scale, own)

@@ -26,7 +26,7 @@ from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import generator, is_symmetric, step_matrix
 from fluxforge.stepping._field import cell_capacity, linear_reaction
 
-SAME = 1e-9
+MATRIX_TOLERANCE = 1e-9
 
 
 @cache
@@ -55,7 +55,7 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
     # R is written for a decaying mode, z = −Δt |λ|; for a generator whose mode grows it holds with −Z.
     for turned in (Z, -Z):
         wanted = np.linalg.solve(_horner(denominator, turned), _horner(numerator, turned))
-        if np.abs(M - wanted).max() <= SAME * np.abs(M).max():
+        if np.abs(M - wanted).max() <= MATRIX_TOLERANCE * np.abs(M).max():
             return True
     return False
 
@@ -76,12 +76,12 @@ def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
     return total
 
 
-_DENSE = 300
+_MOST_DENSE_CELLS = 300
 _LARGEST_RADIUS = 1e4
 _TOLERANCE = 1e-5
-_ROUGHLY = 1e-4
+_ROUGH_TOLERANCE = 1e-4
 # Of a modulus of 1, and of sums of a few entries of G.
-_ROUNDED = 1e-12
+_ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _limiting_eigenvalues(
     shifted = fastest_eigenvalues(csr_array(G - growth * eye_array(graph.cells)), weight)
     eigenvalues = shifted + growth
     # Rounding of G moves its eigenvalues by about ε times the largest; iterated ones are as good as their tolerance.
-    off = (_ROUNDED if graph.cells <= _DENSE else _ROUGHLY) * np.abs(shifted).max(initial=0.0)
+    off = (_ROUND_OFF if graph.cells <= _MOST_DENSE_CELLS else _ROUGH_TOLERANCE) * np.abs(shifted).max(initial=0.0)
     return eigenvalues[(eigenvalues.real <= 0) | (shifted.real > off)]
 
 
@@ -168,7 +168,7 @@ def _limit_within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepL
     """
     diagonal = -G.diagonal()
     off = np.asarray(abs(G).sum(axis=1)).ravel() - np.abs(diagonal)
-    if not (off <= diagonal * (1 + _ROUNDED) + _ROUNDED * diagonal.max(initial=0.0)).all():
+    if not (off <= diagonal * (1 + _ROUND_OFF) + _ROUND_OFF * diagonal.max(initial=0.0)).all():
         return None
     rate = float(diagonal.max(initial=0.0))
     limit = disc_radius(factor) / rate if rate else math.inf
@@ -242,7 +242,7 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
     if not abs(G).max():
         # ARPACK cannot start on the zero matrix.
         return np.zeros(1)
-    if n <= _DENSE:
+    if n <= _MOST_DENSE_CELLS:
         eigenvalues = np.linalg.eigvals(G.toarray())
         return eigenvalues[np.argsort(-np.abs(eigenvalues))]
     start = np.random.default_rng(0).standard_normal(n)
@@ -253,7 +253,8 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
             return eigsh(scaled, k=1, which="LM", return_eigenvectors=False, v0=start, tol=_TOLERANCE, ncv=60)
         # Off the real axis the largest modulus need not be the first to leave the stable region.
         ends = [
-            eigs(G, k=4, which=end, return_eigenvectors=False, v0=start, tol=_ROUGHLY, ncv=60) for end in ("LM", "LI")
+            eigs(G, k=4, which=end, return_eigenvectors=False, v0=start, tol=_ROUGH_TOLERANCE, ncv=60)
+            for end in ("LM", "LI")
         ]
         return np.concatenate(ends)
     except ArpackError as error:
@@ -272,7 +273,7 @@ def disc_radius(factor: sp.Expr) -> float:
     circle = np.exp(1j * np.linspace(0.0, np.pi, 721)) - 1
 
     def inside(r: float) -> bool:
-        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUNDED).all())
+        return bool((np.abs(evaluate(factor, {z: r * circle}, np)) <= 1 + _ROUND_OFF).all())
 
     return math.inf if inside(_LARGEST_RADIUS) else _bisect(inside, _LARGEST_RADIUS)
 

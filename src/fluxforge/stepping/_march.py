@@ -20,7 +20,7 @@ from fluxforge.stepping._field import Envelope
 from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._stepper import AbstractMethod, AbstractStepper
 
-PRECISE_UP_TO = 5000
+MOST_PRECISE_CELLS = 5000
 # An implicit step adds Δt times the round-off of the exchange to the field; beyond this many Fourier steps (a hundredth
 # of 1/ε) that is no longer small beside the field.
 LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
@@ -60,7 +60,7 @@ def choose_step(
             raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
-    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
+    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= MOST_PRECISE_CELLS)
     if limit is not None and limit.certain < dt <= limit.dt:
         limit = _known_limit(scheme, graph, parameters, precise=True)
     if not force:
@@ -117,7 +117,7 @@ def automatic_step(
     A part of the stability limit; where there is none, a hundredth of the run, or the reference step without an end
     time; where it is not known, a part of the reference step.
     """
-    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= PRECISE_UP_TO)
+    limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= MOST_PRECISE_CELLS)
     if limit is not None and 0 < limit.certain < math.inf:
         return AUTO_OF_LIMIT * limit.certain, f"auto: {AUTO_OF_LIMIT:g} of the stability limit"
     if limit is not None and limit.certain > 0 and duration is not None:

@@ -68,7 +68,7 @@ WALLS: Mapping[str, type] = {
 
 _STRUCTURED = ("scheme", "mesh", "parameters", "initial", "source", "boundary")
 # The other fields are numbers, flags and words, and stand in the file as they are.
-_PLAIN = tuple(each.name for each in fields(Problem) if each.name not in _STRUCTURED)
+_PLAIN_FIELDS = tuple(each.name for each in fields(Problem) if each.name not in _STRUCTURED)
 
 
 def write_problem(
@@ -93,7 +93,7 @@ def write_problem(
         "initial": _spec(problem.initial, "initial", arrays),
         "source": _spec(problem.source, "source", arrays),
         "boundary": _walls(problem.boundary, arrays),
-        **{name: getattr(problem, name) for name in _PLAIN},
+        **{name: getattr(problem, name) for name in _PLAIN_FIELDS},
         "last": {"dt": dt, "step": step, "time": time},
     }
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
@@ -174,7 +174,7 @@ class _Reader:
 
     def _problem(self) -> Problem:
         document = self.document
-        plain = {name: document[name] for name in _PLAIN}
+        plain = {name: document[name] for name in _PLAIN_FIELDS}
         if plain["dtype"] not in get_args(Precision) or plain["solver"] not in get_args(Solver):
             raise DocumentError("fields 'dtype' and 'solver' should be names that are known")
         return Problem(

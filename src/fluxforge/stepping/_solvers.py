@@ -24,7 +24,7 @@ TOLERANCES = {"float64": 1e-13, "float32": 1e-6}
 
 
 # Round-off of a residual in units of ε: a difference of a few rounded products of a field that is itself rounded.
-ROUNDED = 32.0
+RESIDUAL_ROUND_OFF = 32.0
 
 
 @runtime_checkable
@@ -196,7 +196,9 @@ class Krylov:
         for _ in range(MOST_KRYLOV_ITERATIONS // RESTART):
             x = self._iterate(r, x, within)
             left_over = float(np.linalg.norm(r - self.A @ x))
-            rounded = ROUNDED * np.finfo(float).eps * float(np.linalg.norm(np.abs(r) + self._size @ np.abs(x)))
+            rounded = (
+                RESIDUAL_ROUND_OFF * np.finfo(float).eps * float(np.linalg.norm(np.abs(r) + self._size @ np.abs(x)))
+            )
             if left_over <= max(within, rounded):
                 return x
             if not np.isfinite(left_over):

@@ -47,9 +47,9 @@ SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
 TOLERANCE = 1e-12
 MOST_REFINEMENTS = 3
 # A row sum below this share of its entries is round-off: constants are in the kernel.
-ROUNDED = 1e-12
+ROUND_OFF = 1e-12
 SUMMARY_VERSION = 1
-_LEAST = np.finfo(float).tiny
+_LEAST_NORMAL = np.finfo(float).tiny
 
 
 class Overshoot(NamedTuple):
@@ -185,7 +185,7 @@ def steady(
 def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
     """Raise InputError where a connected part of the mesh has no wall or reaction that ties the field to a value."""
     total = np.abs(np.asarray(A.sum(axis=1)).ravel())
-    tied = total > ROUNDED * np.asarray(abs(A).sum(axis=1)).ravel()
+    tied = total > ROUND_OFF * np.asarray(abs(A).sum(axis=1)).ravel()
     count, part = connected_components(A, directed=False)
     if not np.bincount(part, tied, minlength=count).all():
         where = "no wall is" if count == 1 else f"in one of {count} separate parts of the mesh, no wall is"
@@ -228,7 +228,9 @@ def _solve(A: csr_array, right: np.ndarray, solver: AbstractSolver, name: str) -
     for _ in range(1 + MOST_REFINEMENTS):
         tried = T + solver.solve(left_over, within=0.1 * TOLERANCE * float(np.linalg.norm(right)))
         rest = right - A @ tried
-        reached = float(np.linalg.norm(rest)) / max(float(np.linalg.norm(size @ np.abs(tried) + np.abs(right))), _LEAST)
+        reached = float(np.linalg.norm(rest)) / max(
+            float(np.linalg.norm(size @ np.abs(tried) + np.abs(right))), _LEAST_NORMAL
+        )
         if not reached < 0.5 * residual:
             break
         T, left_over, residual = tried, rest, reached

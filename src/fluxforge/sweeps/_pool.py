@@ -27,7 +27,7 @@ PLACES = ("processes", "ray")
 PROGRAM = (sys.executable, "-P", "-c", "from fluxforge.sweeps._worker import main; main()")
 MOST_WORKERS = 1024
 # Seconds to wait for a worker that was told to end before it is killed.
-GRACE = 5.0
+GRACE_SECONDS = 5.0
 # How many threads numerical libraries start: XLA, OpenMP, OpenBLAS, MKL and numba.
 THREADS = ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -191,7 +191,7 @@ def _end_process(process: _Process) -> int:
         process.stream("stdin").close()
     process.stream("stdout").close()
     try:
-        return process.popen.wait(GRACE)
+        return process.popen.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         process.popen.kill()
         return process.popen.wait()

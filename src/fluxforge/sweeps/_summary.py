@@ -23,7 +23,7 @@ from fluxforge.run.skew import SkewResult
 from fluxforge.sweeps._plan import Point, digest_recipe, show_value
 
 SEED = "seed"
-LOOKS = {"recovered": "holds", "approximation": "measured", "refused": "unknown", "failed": "fails"}
+VERDICT_CLASSES = {"recovered": "holds", "approximation": "measured", "refused": "unknown", "failed": "fails"}
 Outcome = Literal["finished", "failed"]
 
 
@@ -234,7 +234,7 @@ def write_summary(sweep: Sweep) -> None:
         "sweep.html",
         sweep=sweep,
         rates=[(show_changes(rate.changes), rate) for rate in sweep.rates if rate.of],
-        looks=LOOKS,
+        looks=VERDICT_CLASSES,
         has_reports={p.name for p in sweep.points if (sweep.folder / p.folder / "report.html").exists()},
         command="",
     )

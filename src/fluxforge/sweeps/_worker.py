@@ -23,9 +23,9 @@ from fluxforge.recipe._recipe import Table
 from fluxforge.run._folder import RunFolder, lock_folder
 
 # Seconds between two messages about progress.
-BETWEEN = 0.25
+MESSAGE_INTERVAL = 0.25
 # Seconds to wait for a run folder: its last worker may not have noticed yet that its parent was killed.
-PATIENCE = 60.0
+FOLDER_WAIT = 60.0
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ def _run(job: Job, send: Send) -> None:
 
 
 def _wait_until_free(folder: Path) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + FOLDER_WAIT
     while True:
         try:
             with lock_folder(folder):
@@ -112,13 +112,13 @@ def _wait_until_free(folder: Path) -> None:
 
 
 def _throttle(send: Send) -> Callable[[str, int, int], None]:
-    """Progress as messages: one for each new stage, and otherwise one every BETWEEN seconds."""
+    """Progress as messages: one for each new stage, and otherwise one every MESSAGE_INTERVAL seconds."""
     last, then = "", 0.0
 
     def tell(what: str, done: int, total: int) -> None:
         nonlocal last, then
         stage, now = what.partition(" (")[0], time.monotonic()
-        if stage != last or now - then >= BETWEEN:
+        if stage != last or now - then >= MESSAGE_INTERVAL:
             last, then = stage, now
             send(Progressed(stage, done, total))
 

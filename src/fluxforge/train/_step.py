@@ -98,7 +98,7 @@ def _measure_standards(spec: Recipe, source: AbstractSource) -> tuple[Standard, 
 # A gradient this many times the moving average is an explosion, after the first steps, which set the average.
 EXPLOSION = 1e4
 FIRST_STEPS = 100
-_FORGETTING = 0.99
+_MEAN_DECAY = 0.99
 
 
 class Member(NamedTuple):
@@ -166,7 +166,7 @@ def _take_step(
     sane: Bool[Array, ""],
 ) -> Member:
     """The member after the step if it is sane, otherwise the member before it with `skipped` and `streak` increased."""
-    after = (network, optimiser, _FORGETTING * before.usual + (1 - _FORGETTING) * size)
+    after = (network, optimiser, _MEAN_DECAY * before.usual + (1 - _MEAN_DECAY) * size)
     kept = (before.network, before.optimiser, before.usual)
     network, optimiser, usual = jax.tree.map(
         lambda new, old: jnp.where(sane, new, old) if eqx.is_array(new) else new, after, kept
@@ -177,7 +177,7 @@ def _take_step(
 
 Means: TypeAlias = dict[str, Float[Array, " members"]]
 # A smaller relative decrease of the loss does not count as an improvement.
-WORTHWHILE = 0.01
+LEAST_DECREASE = 0.01
 
 
 def chunk_function(
@@ -219,7 +219,7 @@ def term_names(spec: Recipe) -> tuple[str, ...]:
 
 def _advance(state: State, members: Member, count: Int[Array, ""], means: Means) -> State:
     loss = sum(means.values())
-    better = loss < (1.0 - WORTHWHILE) * state.best
+    better = loss < (1.0 - LEAST_DECREASE) * state.best
     return replace(
         state,
         **members._asdict(),

@@ -22,7 +22,7 @@ from fluxforge.train._optimise import learning_rate, optimiser, polish, refuse_l
 from fluxforge.train._step import Means, State, begin, chunk_function
 
 # Folded into the seed's key for the problems of the polish.
-_POLISH = 2**28
+_POLISH_KEY = 2**28
 # Called with the step, the number of steps, and each loss term's mean over the seeds.
 Tell = Callable[[int, int, Mapping[str, float]], None]
 
@@ -102,7 +102,7 @@ def _refuse_polish(state: State, source: AbstractSource, how: Polish) -> None:
 def _polish_members(trained: Trained, spec: Recipe, source: AbstractSource, how: Polish) -> Trained:
     """Every member after the second-order phase, in float64, on one set of problems."""
     with jax.enable_x64(True):
-        key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH)
+        key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH_KEY)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
         problems = jax.tree.map(lambda leaf: leaf.astype("float64") if eqx.is_inexact_array(leaf) else leaf, problems)
         members = [

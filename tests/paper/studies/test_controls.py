@@ -11,7 +11,7 @@ from fluxforge import recipe
 from fluxforge.distil import Reading
 from fluxforge.paper import PARTS
 from fluxforge.paper.studies import controls
-from fluxforge.paper.studies._decoys import DECOYS, EITHER, FAKES, LAWS, NOT_RECOVERED, RECOVERED, Decoy
+from fluxforge.paper.studies._decoys import ANY_VERDICT, DECOYS, FAKES, LAWS, NOT_RECOVERED, RECOVERED, Decoy
 from fluxforge.pipeline import Judged
 from fluxforge.pipeline._formula import NetworkConstants
 from study_documents import judge_document, read_partial, run_document
@@ -89,9 +89,9 @@ def test_a_true_law_that_is_not_recovered_is_missed_and_the_claim_says_so(asked:
         (RECOVERED, "approximation", False, "missed"),
         (NOT_RECOVERED, "recovered", True, "FOOLED"),
         (NOT_RECOVERED, "refused", False, "ok"),
-        (EITHER, "recovered", False, "FOOLED"),
-        (EITHER, "recovered", True, "ok"),
-        (EITHER, "approximation", False, "ok"),
+        (ANY_VERDICT, "recovered", False, "FOOLED"),
+        (ANY_VERDICT, "recovered", True, "ok"),
+        (ANY_VERDICT, "approximation", False, "ok"),
     ],
 )
 def test_what_counts_as_fooled(allowed: frozenset[str], verdict: str, own: bool, outcome: str) -> None:

@@ -15,7 +15,7 @@ from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import Dirichlet, fourier_step
 from fluxforge.paper.studies import _measures, _tasks, convergence
-from fluxforge.paper.studies._convergence_result import COMPARED, Order, Row, fit_time_orders
+from fluxforge.paper.studies._convergence_result import COMPARED_SCHEMES, Order, Row, fit_time_orders
 from fluxforge.paper.studies._measures import SpaceError, make_graph, solve_exactly
 from fluxforge.paper.studies._tasks import Task, run_child
 from fluxforge.paper.studies.convergence import measure_task
@@ -29,7 +29,7 @@ TOY = convergence.Config(
     end=64.0,
     until=0.01,
     seeds=(1,),
-    schemes=COMPARED,
+    schemes=COMPARED_SCHEMES,
     network_cells=(80, 40),
 )
 
@@ -215,7 +215,7 @@ def test_large_meshes_are_measured_apart_and_kept(tmp_path: Path, monkeypatch: p
             yield k, msgspec.json.encode(measure_task(many[k]))
 
     monkeypatch.setattr(convergence, "read_networks", lambda _: {"lemma": sparse_network(1, 2, 4)})
-    monkeypatch.setattr(convergence, "LARGE", 60)
+    monkeypatch.setattr(convergence, "LARGE_MESH", 60)
     monkeypatch.setattr(_tasks, "run_children", pretend)
     changes = {"fractions": (1.0,), "seeds": (1, 2), "end": 2.0, "network_cells": (40, 40)}
     config = convergence.Config(**{**TOY.__dict__, **changes})

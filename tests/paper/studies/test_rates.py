@@ -23,7 +23,7 @@ from study_documents import judge_document, read_partial, run_document
 rates_figure = PARTS["rates"].draw["rates"]
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
-TWICE = dict(rates.TWICE)
+TWICE = dict(rates.TWICE_APPLIED_POWERS)
 FLAT = dict.fromkeys(TWICE, 0.1) | {"dt": 1.0}
 
 

@@ -117,9 +117,9 @@ def _has_weights(f: AbstractMLP) -> bool:
     return isinstance(f, MLP) and any(np.asarray(layer.weight).any() for layer in f.layers)
 
 
-NEGATED = tuple(tuple(0.0 - value for value in case) for case in CORNER_CASES[1:])
+NEGATED_CASES = tuple(tuple(0.0 - value for value in case) for case in CORNER_CASES[1:])
 # Values that differ by less, relative to their size, are the same.
-_SAME = 1e-9
+_VALUE_TOLERANCE = 1e-9
 
 
 class TrainingPairs(NamedTuple):
@@ -151,7 +151,7 @@ def _find_lone_pairs(training: Problem) -> np.ndarray:
 
 
 def _single_value(values: np.ndarray) -> float:
-    one = values.size > 0 and np.ptp(values) <= _SAME * np.abs(values).max()
+    one = values.size > 0 and np.ptp(values) <= _VALUE_TOLERANCE * np.abs(values).max()
     return float(values.flat[0]) if one else float("nan")
 
 
@@ -162,7 +162,7 @@ def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name:
     missing = list(cases)
     if values.shape[1] == 4:
         off = np.abs(values[:, None, :] - np.array(cases)[None]).max(axis=2)
-        present = ((off <= _SAME) & alone[:, None]).any(axis=0)
+        present = ((off <= _VALUE_TOLERANCE) & alone[:, None]).any(axis=0)
         missing = [case for case, there in zip(cases, present, strict=True) if not there]
     shown = ", ".join("G(" + ", ".join(f"{v:g}" for v in case) + ")" for case in missing)
     return Hypothesis(name, not missing, f"missing: {shown}" if missing else f"all {len(cases)} are there")
@@ -170,13 +170,13 @@ def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name:
 
 def check_unit_pair(pairs: TrainingPairs) -> Hypothesis:
     """A/(V δ) = 1, α = 1 and one Δt on the training pairs, so that the exchange with the neighbour is Δt."""
-    holds = abs(pairs.exchange - pairs.dt) <= _SAME and abs(pairs.diffusivity - 1.0) <= _SAME
+    holds = abs(pairs.exchange - pairs.dt) <= _VALUE_TOLERANCE and abs(pairs.diffusivity - 1.0) <= _VALUE_TOLERANCE
     evidence = f"αΔt A/(Vδ) = {pairs.exchange:.4g} for Δt = {pairs.dt:.4g}, α = {pairs.diffusivity:.4g}"
     return Hypothesis("training pairs", holds, evidence)
 
 
 # Room for round-off in conditions that meshes and data may meet with equality.
-_ROOM = 1.0 + 1e-9
+_ROUND_OFF_FACTOR = 1.0 + 1e-9
 
 
 def mesh_hypotheses(
@@ -194,7 +194,11 @@ def mesh_hypotheses(
             bool((np.abs(alphas - 1.0) <= 1e-9).all()),
             f"α from {alphas.min():.4g} to {alphas.max():.4g}; the theorem is for α = 1",
         ),
-        Hypothesis("time step", longest <= pairs.dt * _ROOM, f"largest Δt {longest:.4g}, in training {pairs.dt:.4g}"),
+        Hypothesis(
+            "time step",
+            longest <= pairs.dt * _ROUND_OFF_FACTOR,
+            f"largest Δt {longest:.4g}, in training {pairs.dt:.4g}",
+        ),
     )
 
 
@@ -202,7 +206,7 @@ def check_volumes(conditions: Mapping[str, Conditions], pairs: TrainingPairs) ->
     """V_i/Δt ≥ √3/Δt_train: with a smaller cell, N messages of bias b_agg weigh more than N of those in training."""
     pace, where = find_worst({mesh: each.pace for mesh, each in conditions.items()})
     evidence = f"smallest V Δt_train/Δt {pairs.dt / pace:.4g} in {where}, in training {pairs.volume:.4g}"
-    return Hypothesis("volumes", pace <= pairs.pace * _ROOM, evidence)
+    return Hypothesis("volumes", pace <= pairs.pace * _ROUND_OFF_FACTOR, evidence)
 
 
 def _check_at_most(
@@ -210,7 +214,7 @@ def _check_at_most(
 ) -> Hypothesis:
     largest, where = find_worst(values)
     evidence = f"{words}: {largest:.4g} in {where}; at most {limit:g} is allowed"
-    return Hypothesis(name, largest <= limit * _ROOM, evidence)
+    return Hypothesis(name, largest <= limit * _ROUND_OFF_FACTOR, evidence)
 
 
 def linear_bound(eps: float, dt: float, neighbours: int) -> float:
@@ -304,7 +308,7 @@ def check_deep_bound(
         check_structure(network),
         reached,
         require_cases(training, CORNER_CASES[:4], "corner cases"),
-        require_cases(training, NEGATED[:3], "their negatives"),
+        require_cases(training, NEGATED_CASES[:3], "their negatives"),
         check_unit_pair(pairs),
         *mesh_hypotheses(conditions, pairs, problems),
         _check_small(eps, pairs),

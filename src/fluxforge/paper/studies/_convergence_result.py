@@ -13,10 +13,10 @@ from fluxforge.paper.studies._measures import GridRow, MeshFacts
 from fluxforge.paper.studies._records import Claim, Verdict, to_number, to_verdict
 
 PRINTED = ("midpoint-printed", "two-hop-printed")
-RIGHT = ("midpoint", "two-hop")
-COMPARED = ("euler", "crank-nicolson", *PRINTED, *RIGHT)
+CORRECT_SCHEMES = ("midpoint", "two-hop")
+COMPARED_SCHEMES = ("euler", "crank-nicolson", *PRINTED, *CORRECT_SCHEMES)
 # Similar: at most that many times Crank–Nicolson's. The midpoint rule's leading error, 1/6, is twice its 1/12.
-SIMILAR = 3.0
+SIMILAR_RATIO = 3.0
 # A large range: beyond the Fourier condition, to that many Fourier steps at least.
 LARGE_RANGE = 2.0
 # Close to the Fourier condition, and far from it.
@@ -184,14 +184,14 @@ def _choose_condition(verdict: Verdict, condition: str = OTHER_FORMULAS) -> str:
 def _judge_similarity(result: Result) -> Claim:
     """Under a condition if only the corrected formulas are similar."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
-    names = (*PRINTED, *RIGHT, *_find_networks(result))
+    names = (*PRINTED, *CORRECT_SCHEMES, *_find_networks(result))
     ratios = {key: {name: _find_worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
-    good = {name: all(ratios[key][name] <= SIMILAR for key in keys) for name in names}
+    good = {name: all(ratios[key][name] <= SIMILAR_RATIO for key in keys) for name in names}
     evidence = "for Δt up to the Fourier step, at worst over Crank–Nicolson's: " + "; ".join(
         f"{words}: {_list_values(ratios[key])}" for key, words in keys.items()
     )
     text = "when the Fourier condition is met, both second-order GNN schemes display performances similar to CN's"
-    verdict = to_verdict(all(good[name] for name in PRINTED), all(good[name] for name in RIGHT))
+    verdict = to_verdict(all(good[name] for name in PRINTED), all(good[name] for name in CORRECT_SCHEMES))
     return Claim("similar to Crank–Nicolson", text, verdict, evidence, _choose_condition(verdict))
 
 
@@ -199,7 +199,7 @@ def _find_reach(result: Result, name: str, key: str = "error") -> float:
     """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
     reach = 0.0
     for fraction in sorted({row.fourier for row in result.rows}):
-        if _find_worst_ratio(result, name, key=key, low=fraction, high=fraction) > SIMILAR:
+        if _find_worst_ratio(result, name, key=key, low=fraction, high=fraction) > SIMILAR_RATIO:
             break
         reach = fraction
     return reach
@@ -216,9 +216,9 @@ def _judge_range(result: Result) -> Claim:
     )
     condition = "for the residual of one step" if by_residual >= LARGE_RANGE else OTHER_FORMULAS
     evidence = (
-        f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR:g} times Crank–Nicolson's up to "
+        f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR_RATIO:g} times Crank–Nicolson's up to "
         f"{by_residual:g} Fourier steps; "
-        f"error within {SIMILAR:g} times Crank–Nicolson's up to so many Fourier steps: "
+        f"error within {SIMILAR_RATIO:g} times Crank–Nicolson's up to so many Fourier steps: "
         + ", ".join(f"{name} {value:g}" for name, value in reach.items())
         + f" (midpoint-printed without a source {_find_reach(result, 'midpoint-printed', 'free'):g})"
         + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} of them"
@@ -233,14 +233,14 @@ def _judge_near_fourier(result: Result) -> Claim:
         {name: _find_worst_ratio(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
         for low, high in ((NEAR, 1.0), (0.0, FAR))
     )
-    worse = {name: far[name] <= SIMILAR < near[name] for name in near}
+    worse = {name: far[name] <= SIMILAR_RATIO < near[name] for name in near}
     limits = {name: _list_stability_limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
         f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
         f"{_list_values(far)}; stable up to so many Fourier steps: "
         + ", ".join(f"{name} {min(steps):.2f} to {max(steps):.2f}" for name, steps in limits.items())
     )
-    if far["two-hop-printed"] > SIMILAR:
+    if far["two-hop-printed"] > SIMILAR_RATIO:
         evidence += "; as printed it errs at short steps too"
     # Under a condition: its stability limit is below the Fourier step, and below the midpoint rule's.
     early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
@@ -260,7 +260,7 @@ def _list_stability_limits(result: Result, name: str) -> list[float]:
 
 def _judge_order_in_space(result: Result) -> Claim:
     # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
-    names = (*PRINTED, *RIGHT, "crank-nicolson")
+    names = (*PRINTED, *CORRECT_SCHEMES, "crank-nicolson")
     orders = {name: result.orders[name].space.order for name in names}
     second = {name: order is not None and abs(order - 2.0) <= ORDER_TOLERANCE for name, order in orders.items()}
     rates = {name: result.orders[name].space.rates for name in names}
@@ -277,7 +277,7 @@ def _judge_order_in_space(result: Result) -> Claim:
     evidence = "; ".join(
         [f"{min(sizes)} to {max(sizes)} cells: {parts[0]}", *parts[1:], *_describe_network_errors(result)]
     )
-    verdict = to_verdict(all(second[name] for name in PRINTED), all(second[name] for name in RIGHT))
+    verdict = to_verdict(all(second[name] for name in PRINTED), all(second[name] for name in CORRECT_SCHEMES))
     text = "second order in space on irregular meshes"
     return Claim("second order in space", text, verdict, evidence, _choose_condition(verdict))
 
@@ -308,7 +308,7 @@ def _are_lower(result: Result, names: Sequence[str]) -> bool:
 def _judge_residual(result: Result) -> Claim:
     """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
     networks = _find_networks(result)
-    names = (*PRINTED, *RIGHT, *networks)
+    names = (*PRINTED, *CORRECT_SCHEMES, *networks)
     parts = []
     for name in names:
         half, one = _compute_residual_ratios(result, name).values()
@@ -317,7 +317,7 @@ def _judge_residual(result: Result) -> Claim:
         [*parts, *(_describe_by_mesh(result, name) for name in networks)]
     )
     text = "both GNNs achieve significantly lower residual losses than the standard first-order FV scheme"
-    verdict = to_verdict(_are_lower(result, PRINTED), _are_lower(result, RIGHT))
+    verdict = to_verdict(_are_lower(result, PRINTED), _are_lower(result, CORRECT_SCHEMES))
     return Claim("lower residual than first order", text, verdict, evidence, _choose_condition(verdict))
 
 
@@ -333,11 +333,11 @@ def _describe_by_mesh(result: Result, name: str) -> str:
 
 def _judge_accuracy(result: Result) -> Claim:
     """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
-    names = (*PRINTED, *RIGHT, *_find_networks(result))
+    names = (*PRINTED, *CORRECT_SCHEMES, *_find_networks(result))
     most = {
         name: max(_compute_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names
     }
-    formulas = (*PRINTED, *RIGHT)
+    formulas = (*PRINTED, *CORRECT_SCHEMES)
     verdict = to_verdict(all(most[name] < 1.0 for name in PRINTED), any(most[name] < 1.0 for name in formulas))
     evidence = "error in time over Euler's for Δt up to the Fourier step, at worst: " + _list_values(most)
     text = "the discovered schemes are more accurate than the standard first-order method"

@@ -119,7 +119,7 @@ Maker: TypeAlias = Callable[[recipe.Recipe, Teacher], Network]
 RECOVERED: Verdicts = frozenset({"recovered"})
 NOT_RECOVERED: Verdicts = frozenset({"approximation", "refused"})
 # Where `recovered` is allowed, the formula has to be the decoy's own law.
-EITHER: Verdicts = RECOVERED | NOT_RECOVERED
+ANY_VERDICT: Verdicts = RECOVERED | NOT_RECOVERED
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Decoy:
     make: Maker | None = None
 
 
-def _law(name: str, what: str, law: str, allowed: Verdicts = EITHER, **changes: float) -> Decoy:
+def _law(name: str, what: str, law: str, allowed: Verdicts = ANY_VERDICT, **changes: float) -> Decoy:
     more = {f"data.{key}": value for key, value in changes.items()}
     return Decoy(name, what, allowed, MappingProxyType({"data.law": law, **more}))
 
@@ -214,7 +214,7 @@ FAKES: tuple[Decoy, ...] = (
         "shaken-1%",
         "the network of heat, weights shaken by 1 %",
         lambda _, heat: perturb_weights(heat(), 0.01),
-        EITHER,
+        ANY_VERDICT,
     ),
     _network("shaken-10%", "the network of heat, weights shaken by 10 %", lambda _, heat: perturb_weights(heat(), 0.1)),
 )

@@ -12,7 +12,7 @@ from fluxforge.run._record import Numbers
 from fluxforge.run.result import Discovery, Law
 
 # A constant is a number if it is within this part of it.
-WITHIN = 0.02
+CONSTANT_TOLERANCE = 0.02
 ROUND_OFF = 1e-9
 # A diffusivity is α to within this part.
 CONSISTENT = 0.05
@@ -123,7 +123,7 @@ def _judge_midpoint(result: Result) -> Claim:
     """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
     discovery = result.discovered["midpoint"]
     printed = result.direct.get("θ = 1")
-    as_printed = printed is not None and abs(printed.limit["c1"] - 0.5) <= 0.5 * WITHIN
+    as_printed = printed is not None and abs(printed.limit["c1"] - 0.5) <= 0.5 * CONSTANT_TOLERANCE
     values = _list_constants(discovery.constants, discovery.constants_uncertainty)
     evidence = f"One seed in full, θ = ½, small steps: {values or 'no formula'}"
     if printed is not None:
@@ -144,7 +144,7 @@ def _judge_half(result: Result) -> Claim:
     fluxes = [row.constants["c1"] for row in rows]
     values = ", ".join(f"{c1:.2f} at {row.step:g}" for c1, row in zip(fluxes, rows, strict=True) if row.step >= 0.1)
     nearest = min(rows, key=lambda row: abs(row.constants["c1"] - 0.5))
-    close = [abs(c1 - 0.5) <= 0.5 * 5 * WITHIN for c1 in fluxes]
+    close = [abs(c1 - 0.5) <= 0.5 * 5 * CONSTANT_TOLERANCE for c1 in fluxes]
     everywhere = all(close)
     return Claim(
         "higher-order-half",
@@ -157,7 +157,7 @@ def _judge_half(result: Result) -> Claim:
 
 def _judge_source(result: Result) -> Claim:
     limits = {name: result.direct[key].limit["a1"] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
-    whole = [abs(limit - 1.0) <= WITHIN for limit in limits.values()]
+    whole = [abs(limit - 1.0) <= CONSTANT_TOLERANCE for limit in limits.values()]
     rows = [row.constants for row in result.direct["θ = 1"].rows]
     beside = [row["a1"] for row in rows if abs(row.get("c1", 0.0) - 0.5) <= 0.1]
     span = f"{min(beside):.2f} to {max(beside):.2f}" if len(beside) > 1 else "".join(f"{one:.2f}" for one in beside)
@@ -292,7 +292,9 @@ def _describe_order(direct: Direct) -> str:
 
 
 def _are_near(constants: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
-    return all(abs(constants.get(name, math.inf) - value) <= WITHIN * value for name, value in wanted.items())
+    return all(
+        abs(constants.get(name, math.inf) - value) <= CONSTANT_TOLERANCE * value for name, value in wanted.items()
+    )
 
 
 def _list_constants(values: Numbers | None, off: Numbers | None = None, letters: str = "ac") -> str:

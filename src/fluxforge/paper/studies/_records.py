@@ -84,7 +84,7 @@ Outcome: TypeAlias = Literal["recovered", "approximation", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 # A sentence about trained networks is judged on at least this many seeds. It holds if it is true of this share of
 # them, and does not hold if it is true of fewer than half.
-ENOUGH = 5
+LEAST_SEEDS = 5
 SHARE, HALF = 0.9, 0.5
 # The words that the condition of a verdict on networks begins with.
 BUILT_IN = "with T + Δt/V built into the network"
@@ -142,9 +142,9 @@ def weigh(claim: Claim, rate: Rate | None) -> Claim:
     """
     if claim.verdict == "does not hold":
         return claim
-    if rate is None or rate.of < ENOUGH:
+    if rate is None or rate.of < LEAST_SEEDS:
         seeds = "one seed" if rate is None else f"{rate.of} seeds"
-        why = f"Judged on {seeds}; it takes {ENOUGH} (fluxforge reproduce rates). "
+        why = f"Judged on {seeds}; it takes {LEAST_SEEDS} (fluxforge reproduce rates). "
         return Claim(claim.name, claim.text, UNTESTABLE, why + claim.evidence)
     verdict: Verdict = claim.verdict
     if rate.reached < HALF * rate.of:

@@ -11,9 +11,9 @@ from fluxforge.paper.studies._records import Claim, to_verdict
 
 EXACT = 1e-11
 # A bias that is no bias.
-VANISHES = 1e-3
-NEAR_ONE = 0.01
-SHARP = 1e-3
+ZERO_TOLERANCE = 1e-3
+ONE_TOLERANCE = 0.01
+SHARPNESS_TOLERANCE = 1e-3
 
 
 class LemmaRow(Struct, frozen=True):
@@ -249,8 +249,8 @@ def _judge_unit_weights(result: Result) -> Claim:
     products = [abs(row.flux * row.message - 1.0) for row in rows]
     evidence = (
         f"with W₂w = 1 the least |W₂| + |w| is {minimum.least:g}, by the inequality of means, at (W₂, w) = {pairs}. "
-        f"Of {len(rows)} linear networks trained with ℓ¹, {sum(each <= NEAR_ONE for each in off)} have come to it "
-        f"within {NEAR_ONE:g}; the product is within {max(products):.1g} of 1 in all"
+        f"Of {len(rows)} linear networks trained with ℓ¹, {sum(each <= ONE_TOLERANCE for each in off)} have come to it "
+        f"within {ONE_TOLERANCE:g}; the product is within {max(products):.1g} of 1 in all"
     )
     text = "ℓ¹ regularisation leads to W₂ = w_agg = 1"
     return Claim("weights become one", text, verdict, evidence, "up to a common sign" if right and any(signs) else "")
@@ -271,10 +271,10 @@ def _judge_simple_weights(result: Result) -> Claim:
 def _judge_biases(result: Result) -> Claim:
     rows = result.linear.weights
     largest = [max(abs(row.message_bias), abs(row.bias)) for row in rows]
-    gone = sum(each <= VANISHES for each in largest)
+    gone = sum(each <= ZERO_TOLERANCE for each in largest)
     evidence = (
-        f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {VANISHES:g}; the largest "
-        f"left is {max(largest):.2g}"
+        f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {ZERO_TOLERANCE:g}; "
+        f"the largest left is {max(largest):.2g}"
     )
     return Claim(
         "biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", to_verdict(gone == len(rows), gone > 0), evidence
@@ -327,14 +327,14 @@ def _judge_bound(name: str, text: str, groups: Sequence[BoundGroup], broken: Seq
 def _judge_stability(result: Result) -> Claim:
     """Necessary where no longer step is stable; the paper sums over neighbouring cells, we over held walls too."""
     rows = result.fourier
-    sharp = [row.family for row in rows if row.ratio_cells <= 1.0 + SHARP]
+    sharp = [row.family for row in rows if row.ratio_cells <= 1.0 + SHARPNESS_TOLERANCE]
     verdict = to_verdict(len(sharp) == len(rows), bool(sharp))
     by_cells, with_walls = [row.ratio_cells for row in rows], [row.ratio for row in rows]
     evidence = (
         f"largest stable step over Fourier's, summed over cells as printed: {_format_span(by_cells)}, sharp on "
         f"{', '.join(sharp) or 'no family'}; with held walls in the sum: {_format_span(with_walls)}"
     )
-    if min(with_walls) >= 1.0 - SHARP:
+    if min(with_walls) >= 1.0 - SHARPNESS_TOLERANCE:
         evidence += ", so that it is sufficient"
     text = "to be stable, the time step must satisfy the Fourier condition"
     return Claim("Fourier condition", text, verdict, evidence)

@@ -28,7 +28,7 @@ from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping._assemble import operator
 
 NAME = "consistency"
-STEADY = ("euler", "corrected", "two-hop-printed")
+STEADY_SCHEMES = ("euler", "corrected", "two-hop-printed")
 DIFFUSING = ("euler", "two-hop", "two-hop-printed")
 IMPLICIT = ("crank-nicolson", "crank-nicolson-printed")
 # Irregular meshes come from two generators: built-in ones are the same everywhere, and more alike locally.
@@ -58,7 +58,7 @@ STEPS = (0.01, 0.1, 1.0, 10.0, 100.0)
 # An order is reached if it is missed by no more than that, in time and in space.
 TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
 # An error stays where it is if the last refinement reduces it at a rate below this.
-PLATEAU = 0.15
+PLATEAU_RATE = 0.15
 # A scheme solves the given heat equation if every principal diffusivity is within this part of α.
 CONSISTENT = 0.05
 
@@ -179,7 +179,7 @@ def _measure_family(
     `done` meshes of a `total` were measured before.
     """
     cells: list[int] = []
-    errors: dict[str, list[float]] = {name: [] for name in STEADY}
+    errors: dict[str, list[float]] = {name: [] for name in STEADY_SCHEMES}
     diffusivity: dict[str, list[Tensor | None]] = {name: [] for name in DIFFUSING}
     # The weak form is posed on the unit square, which the rhombus of equilateral triangles is not.
     fits = family != "equilateral"
@@ -188,7 +188,7 @@ def _measure_family(
         # Every mesh is made once, and given to every scheme.
         meshes = [make_mesh(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
-        for name in STEADY:
+        for name in STEADY_SCHEMES:
             by_seed = np.array([measure_steady_errors(BUILT_IN[name], mesh)[0] for mesh in meshes])
             errors[name].append(float(np.sqrt(np.mean(by_seed**2))))
         for name in DIFFUSING:
@@ -197,7 +197,7 @@ def _measure_family(
     lattice = None
     if family in PERIODS:
         lattice = {name: _make_tensor(lattice_diffusion(BUILT_IN[name], family)) for name in DIFFUSING}
-    return Family(cells, h, {name: _fit_rates(h, errors[name]) for name in STEADY}, diffusivity, lattice)
+    return Family(cells, h, {name: _fit_rates(h, errors[name]) for name in STEADY_SCHEMES}, diffusivity, lattice)
 
 
 def _make_tensor(K: np.ndarray) -> Tensor:
@@ -277,7 +277,7 @@ def _describe_convergence(family: Family) -> str:
     where = f"{plain.errors[-1]:.2g} on {family.cells[-1]:,} cells"
     if plain.order is not None:
         order_text = f"order {plain.order:.2f} ({where})"
-    elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU:
+    elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU_RATE:
         order_text = f"stays at {where} (rates {rates})"
     else:
         order_text = f"no order to be quoted, {where} (rates {rates})"

@@ -198,7 +198,7 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
 EXACT = 1e-6
 # Refitted to data with noise of relative size s, they are within s/3. Their standard error is about s/30, from 512
 # problems of two cells; T_N and T_P, which vary together, are separated less well than a single constant is determined.
-WITHIN_NOISE = 1.0 / 3.0
+NOISE_SHARE = 1.0 / 3.0
 
 
 def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
@@ -226,7 +226,7 @@ def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float |
 def is_law(stages: tuple[Stage, ...], spec: recipe.Recipe) -> bool:
     """Whether the formula is the law of the recipe's data: to rounding, or within what their noise leaves open."""
     off = measure_departure(stages, spec)
-    return off is not None and off <= max(EXACT, WITHIN_NOISE * spec.data.noise)
+    return off is not None and off <= max(EXACT, NOISE_SHARE * spec.data.noise)
 
 
 def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import AbstractNetwork, parameters
 from fluxforge.paper.studies._convergence_result import (
-    COMPARED,
+    COMPARED_SCHEMES,
     Choices,
     Orders,
     Result,
@@ -24,8 +24,8 @@ from fluxforge.paper.studies._convergence_result import (
     judge,
 )
 from fluxforge.paper.studies._measures import (
+    BLOW_UP_RATIO,
     FIELD,
-    GROWN,
     SOURCE,
     Clock,
     Grid,
@@ -62,10 +62,10 @@ SIZES: Mapping[str, tuple[int, ...]] = {
 }
 FRACTIONS = (8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 # Schemes made for long steps run with them where only the end matters.
-LONG = ("crank-nicolson", "rkl2-8")
+LONG_STEP_SCHEMES = ("crank-nicolson", "rkl2-8")
 SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
 # From this many cells on, every scheme is measured in a new process, and one mesh stands for its size.
-LARGE = 20_000
+LARGE_MESH = 20_000
 # The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
 # times more on n times the cells. A step of a network costs hundreds of times one of a formula.
 NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
@@ -107,7 +107,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """
     if stray := [name for name in config.schemes if name not in BUILT_IN]:
         raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
-    if missing := [name for name in COMPARED if name not in config.schemes]:
+    if missing := [name for name in COMPARED_SCHEMES if name not in config.schemes]:
         raise InputError(f"the claims compare with {missing[0]}: add it to the schemes")
     networks = dict(list(read_networks(folder).items())[:MOST_NETWORKS])
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
@@ -167,7 +167,7 @@ class Study:
         tasks = [
             (pair, self._task("space", pair, seed, until=self.config.until, fraction=step_fraction(pair[0])))
             for pair in self._pairs(self.config.most[1])
-            for seed in (seeds if pair[1] < LARGE else seeds[:1])
+            for seed in (seeds if pair[1] < LARGE_MESH else seeds[:1])
         ]
         errors: dict[Pair, list[SpaceError]] = {}
         for (pair, _), one in zip(tasks, self._measure([task for _, task in tasks], SpaceError), strict=True):
@@ -216,7 +216,7 @@ class Study:
             tell=self.tell,
             workers=self.config.workers,
             here=lambda task: _measure_subject(self._subject(task.scheme or ""), task),
-            is_apart=lambda task: task.cells >= LARGE and task.scheme in BUILT_IN,
+            is_apart=lambda task: task.cells >= LARGE_MESH and task.scheme in BUILT_IN,
         )
 
 
@@ -233,7 +233,7 @@ def _measure_subject(subject: Subject, task: Task) -> Grid | SpaceError:
 
 def step_fraction(name: str) -> float:
     """The time step of errors in space, in Fourier steps, for a scheme or network."""
-    return LONG_FRACTION if name in LONG else SPACE_FRACTION
+    return LONG_FRACTION if name in LONG_STEP_SCHEMES else SPACE_FRACTION
 
 
 def _digest(network: AbstractNetwork) -> str:
@@ -278,14 +278,15 @@ def _describe_networks(networks: Mapping[str, AbstractNetwork], config: Config) 
 def _describe_choices(config: Config) -> Choices:
     return Choices(
         meshes="irregular meshes of the unit square, built-in generator, seed 1 (space: all seeds up to "
-        f"{LARGE} cells)",
+        f"{LARGE_MESH} cells)",
         residual=f"one step from T = {FIELD}, S = {SOURCE}; mean |θ-residual| over mean |L T + S|",
         error=f"white noise in T₀ (free) and in S (driven) after {config.end:g} Fourier steps against the exact "
         "solution of dT/dt = L T + S, L the plain flux, by scipy's expm_multiply on √V L/√V: as many products as "
         "t λ_max asks for, the same on every mesh; relative L2, the worse of the two runs",
         space="T = (2 − exp(−2π²t)) sin πx sin πy, S = 4π² sin πx sin πy, at t = "
-        f"{config.until:g}; Δt is {SPACE_FRACTION} Fourier steps, {LONG_FRACTION:g} of {' and '.join(LONG)}",
-        blow_up=f"not finite, or {GROWN:g} times the first and the exact temperatures: its error is null",
+        f"{config.until:g}; Δt is {SPACE_FRACTION} Fourier steps, {LONG_FRACTION:g} of "
+        f"{' and '.join(LONG_STEP_SCHEMES)}",
+        blow_up=f"not finite, or {BLOW_UP_RATIO:g} times the first and the exact temperatures: its error is null",
         oscillation="2/λ_max: beyond it Crank–Nicolson's fastest mode changes sign at every step",
         seeds=list(config.seeds),
         end=config.end,

@@ -32,9 +32,9 @@ VARIANTS: Mapping[str, recipe.Changes] = {
     },
 }
 # A network fits if its mean error on two cells, where temperatures are of size one, is below this;
-FITS = 2e-3
+FIT_ERROR = 2e-3
 # it generalises if after 50 steps its mean square error on unseen meshes is.
-GENERALISES = 1e-2
+UNSEEN_ERROR = 1e-2
 
 
 class Variant(Struct, frozen=True):
@@ -135,7 +135,7 @@ def _judge_fit(result: Result) -> Claim:
     arms = result.summary["default"]
     sparse, dense = (_or_infinity(arms[arm].train_mae.median) for arm in ("sparse", "dense"))
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
-    fits = max(sparse, dense) <= FITS
+    fits = max(sparse, dense) <= FIT_ERROR
     evidence = f"median training MAE {sparse:.1e} sparse, {dense:.1e} dense; sparse seeds stuck: " + ", ".join(
         f"{count} of {result.seeds} ({name})" for name, count in stuck.items()
     )
@@ -150,7 +150,7 @@ def _judge_fit(result: Result) -> Claim:
 def _judge_two_cells(result: Result) -> Claim:
     """Holds if the median network with ℓ¹ stays close for 50 steps on unseen meshes in every variant."""
     after = {name: _or_infinity(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
-    close = [value < GENERALISES for value in after.values()]
+    close = [value < UNSEEN_ERROR for value in after.values()]
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
     evidence = "; ".join(
         f"{name}: median MSE after 50 steps {value:.1e}, {stuck[name]} of {result.seeds} seeds stuck"
@@ -169,7 +169,7 @@ def _judge_sparsity(result: Result) -> Claim:
     only, parts = [], []
     for name, arms in result.summary.items():
         sparse, dense = (_or_infinity(arms[arm].rollout_mse.median) for arm in ("sparse", "dense"))
-        only.append(sparse < GENERALISES <= dense)
+        only.append(sparse < UNSEEN_ERROR <= dense)
         one, other = (_or_infinity(arms[arm].ood_mse.median) for arm in ("sparse", "dense"))
         parts.append(
             f"{name}: median one-step MSE {one:.1e} sparse, {other:.1e} dense, 50-step rollout {sparse:.1e} and "

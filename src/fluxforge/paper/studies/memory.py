@@ -57,7 +57,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
 FOURIER = (0.125, 0.75)
 DISCOVERED = ("midpoint-printed", "two-hop-printed")
 # Much lower: at most that share of the other's bytes per cell.
-MUCH_LOWER = 0.5
+LOWER_SHARE = 0.5
 # Does not depend on Δt: on the largest mesh bytes per cell differ by less than that share, or by fewer than two fields.
 SAME, SAME_BYTES = 0.1, 16.0
 
@@ -294,7 +294,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _is_much_lower(own: float | None, other: float | None) -> bool:
-    return own is not None and other is not None and other > 0 and own / other <= MUCH_LOWER
+    return own is not None and other is not None and other > 0 and own / other <= LOWER_SHARE
 
 
 def _judge_memory(result: Result, solver: str) -> Claim:
@@ -316,7 +316,7 @@ def _judge_memory(result: Result, solver: str) -> Claim:
     evidence = (
         f"bytes per cell: {'; '.join(parts)}; Crank–Nicolson by {solver} {_format_bytes(other.stepping)}, "
         f"{_format_bytes(other.counted)} and {_format_bytes(other.whole)} "
-        f"(much lower: at most {MUCH_LOWER:.0%} of the first two); {_describe_time_step(result)}"
+        f"(much lower: at most {LOWER_SHARE:.0%} of the first two); {_describe_time_step(result)}"
     )
     text = "the discovered schemes offer a much lower memory consumption"
     return Claim(

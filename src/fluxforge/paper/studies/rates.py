@@ -38,22 +38,30 @@ SEEDS = {"quick": 5, "paper": 10}
 # A residual is significantly lower than Euler's if it is at most that part of it.
 LOWER = 0.5
 # A constant is a number if it is within this part of it.
-WITHIN = 0.02
+CONSTANT_TOLERANCE = 0.02
 # A power is a whole number if it is within this of it.
 POWER = 0.3
 HALF_STEP = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 TWO_PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
 # The scheme that the paper describes and its constants, by recipe; those of the first-order scheme are all 1.
-WANTED: Mapping[str, tuple[str, Mapping[str, float]]] = {
+PAPER_SCHEMES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "first-order": ("first-order scheme", {}),
     "first-order-direct": ("first-order scheme", {}),
     "first-order-pinn": ("first-order scheme", {}),
     "midpoint": ("midpoint rule", HALF_STEP),
     "two-hop": ("midpoint rule", TWO_PATHS),
 }
-RECIPES = tuple(WANTED)
+RECIPES = tuple(PAPER_SCHEMES)
 # Powers of the two-hop coefficient that is the flux applied twice: ½ Δt² w_PN w_NQ/(V_P V_N), w = A/δ.
-TWICE = {"A_PN": 1.0, "delta_PN": -1.0, "A_NQ": 1.0, "delta_NQ": -1.0, "V_P": -1.0, "V_N": -1.0, "dt": 2.0}
+TWICE_APPLIED_POWERS = {
+    "A_PN": 1.0,
+    "delta_PN": -1.0,
+    "A_NQ": 1.0,
+    "delta_NQ": -1.0,
+    "V_P": -1.0,
+    "V_N": -1.0,
+    "dt": 2.0,
+}
 
 
 class Row(Struct, frozen=True):
@@ -203,7 +211,7 @@ def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
 
 def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
     """Statements about the seeds of a recipe, and of which seeds each is true."""
-    scheme, wanted = WANTED.get(name, ("expected scheme", {}))
+    scheme, wanted = PAPER_SCHEMES.get(name, ("expected scheme", {}))
     statements = {scheme: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
     residuals = [row.residual for row in rows if row.residual is not None]
     if len(residuals) == len(rows):
@@ -223,7 +231,7 @@ def has_constants(row: Row, wanted: Mapping[str, float]) -> bool:
     values = {**row.constants, **row.rational}
     wanted = wanted or dict.fromkeys(values, 1.0)
     return bool(values) and all(
-        abs(values.get(key, math.inf) - value) <= WITHIN * value for key, value in wanted.items()
+        abs(values.get(key, math.inf) - value) <= CONSTANT_TOLERANCE * value for key, value in wanted.items()
     )
 
 
@@ -241,7 +249,7 @@ def _is_flux_twice(row: Row) -> bool:
     if row.verdict == "recovered" and has_constants(row, TWO_PATHS):
         return True
     return row.far is not None and all(
-        abs((row.far.get(name) or 0.0) - power) <= POWER for name, power in TWICE.items()
+        abs((row.far.get(name) or 0.0) - power) <= POWER for name, power in TWICE_APPLIED_POWERS.items()
     )
 
 
@@ -265,7 +273,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _judge_recipe(name: str, seeds: Tally) -> Claim:
-    (scheme, _), conditions = WANTED[name], _list_conditions(seeds)
+    (scheme, _), conditions = PAPER_SCHEMES[name], _list_conditions(seeds)
     counts = ", ".join(f"{key} {count}" for key, count in seeds.verdicts.items())
     medians = ", ".join(
         f"{key} {each.median:.4g} [{each.q1:.4g}, {each.q3:.4g}]" for key, each in seeds.medians.items()

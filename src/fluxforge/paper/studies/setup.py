@@ -38,7 +38,7 @@ SEED = 0
 PRINTED = {"V": math.sqrt(3.0), "A": 2.0, "delta": 2.0 / math.sqrt(3.0), "ratio": 1.0}
 EXACT = 1e-12
 # Non-constant: on every irregular mesh V, A and δ spread at least so many times as much as on any regular one.
-MORE_SPREAD = 2.0
+SPREAD_RATIO = 2.0
 # Regular cell shape: on every regular mesh the mean quality is at least this; 1 is equilateral.
 REGULAR_SHAPE = 0.9
 # Two areas of small cells: on that share of the irregular meshes; where two random points are close, areas merge.
@@ -157,7 +157,7 @@ def _judge_meshes(ensemble: Ensemble) -> Claim:
     """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
     regular, irregular = (ensemble.by_kind[kind] for kind in KINDS)
     varied = all(
-        getattr(irregular.spread, name)[0] >= MORE_SPREAD * getattr(regular.spread, name)[2]
+        getattr(irregular.spread, name)[0] >= SPREAD_RATIO * getattr(regular.spread, name)[2]
         for name in ("V", "A", "delta")
     )
     shaped = regular.quality[0] >= REGULAR_SHAPE and not any(int(count) for count in regular.areas)

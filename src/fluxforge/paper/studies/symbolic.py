@@ -24,7 +24,7 @@ from fluxforge.loss._loss import step_of
 from fluxforge.paper.studies._networks import ConstantsRow, make_constants_rows
 from fluxforge.paper.studies._records import (
     BUILT_IN,
-    ENOUGH,
+    LEAST_SEEDS,
     SMALL_STEPS,
     Claim,
     Rate,
@@ -271,7 +271,7 @@ def _judge_supervised(result: Result) -> Claim:
     good, of = sum(row.exact for row in recoveries), sum(row.of for row in recoveries)
     # Networks of other α start from the same seeds.
     seeds = max((row.of for row in recoveries), default=0)
-    rate = Rate(good, of) if seeds >= ENOUGH else find_rate(result.rates, "first-order", "first-order scheme")
+    rate = Rate(good, of) if seeds >= LEAST_SEEDS else find_rate(result.rates, "first-order", "first-order scheme")
     rate = rate or Rate(min(good, seeds), seeds)
     on_pairs = result.data != "two-cells"
     conditions = [*_list_conditions(result, "first-order"), *([PAIRS] * on_pairs)]

@@ -37,9 +37,9 @@ _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof"
 )
-_CALLED = "exp log sin cos tan tanh fabs sqrt pow hypot calloc free size_t linux unix"
+_CALLED_NAMES = "exp log sin cos tan tanh fabs sqrt pow hypot calloc free size_t linux unix"
 _LOCALS = "fluxforge_mesh mesh k l e first second path other count work"
-_RESERVED = frozenset(f"{_KEYWORDS} {_CALLED} {_LOCALS}".split())
+_RESERVED = frozenset(f"{_KEYWORDS} {_CALLED_NAMES} {_LOCALS}".split())
 _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 # An array over slots, beside the value in one of them.
 SLOTS = "{}_of"
@@ -72,7 +72,7 @@ class _Names:
         return self.at_cell(field, end)
 
 
-_START = {Reduction.SUM: "0.0", Reduction.MIN: "HUGE_VAL", Reduction.MAX: "-HUGE_VAL"}
+_START_VALUES = {Reduction.SUM: "0.0", Reduction.MIN: "HUGE_VAL", Reduction.MAX: "-HUGE_VAL"}
 
 
 class _Loops:
@@ -91,7 +91,7 @@ class _Loops:
         write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
         for hop, messages in messages_by_hop(stage).items():
             own |= {name: self._names.spell_name(name) for name in messages}
-            lines += [f"double {own[name]} = {_START[message.reduction]};" for name, message in messages.items()]
+            lines += [f"double {own[name]} = {_START_VALUES[message.reduction]};" for name, message in messages.items()]
             lines += write[hop](messages)
         for name, output in stage.outputs.items():
             text = write_infix(output.expression, self._dialect, lambda s: own.get(s) or self._names.at_cell(s))

@@ -25,9 +25,9 @@ _WHERE = {
     Hop.RING: "N_2(P): the distinct cells two faces from P; an overline is the mean over the paths P -> N -> Q.",
     Hop.LINE: "B - P - N - F: a line of cells, B behind P, F ahead of N in N_1(P); F = N where N is a ghost.",
 }
-_SHOWN = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
+_GHOST_WORDS = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
 # Letters per line, which fit into a column of text.
-_WIDEST = 62
+_MOST_LETTERS = 62
 
 
 def emit_latex(scheme: Scheme) -> str:
@@ -50,7 +50,7 @@ def _comments(scheme: Scheme) -> Iterator[str]:
     yield from (f"% {_WHERE[hop]}" for hop in Hop if hop in scheme.hops())
     yield "% Ghosts: Dirichlet shows T = g, S = 0, 1/V = 0; Neumann shows T_P + q delta, S_P, V_P, and chi = 0 there."
     yield from (f"% {words}." for words in _invariants(scheme))
-    for rule, words in _SHOWN.items():
+    for rule, words in _GHOST_WORDS.items():
         shown = [name for stage in scheme.stages for name, output in stage.outputs.items() if output.ghost is rule]
         if shown:
             yield f"% Of {', '.join(shown)} a Dirichlet ghost {words}."
@@ -88,12 +88,12 @@ def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
     """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
     whole = latex.write(expression) if not inside else latex.text(expression, PRODUCT)
     outside, total = _split_at_sum(expression)
-    if _width(whole) <= _WIDEST or not total.is_Add:
+    if _width(whole) <= _MOST_LETTERS or not total.is_Add:
         return whole
     first, *rest = latex.terms(total)
     lines, before = [first], _width(latex.write(outside)) if inside else 0
     for term in rest:
-        if before + _width(lines[-1] + term) > _WIDEST:
+        if before + _width(lines[-1] + term) > _MOST_LETTERS:
             lines, before = [*lines, term], 0
         else:
             lines[-1] += f" {term}"

@@ -39,7 +39,7 @@ if __name__ == "__main__":
         sys.exit("usage: python FILE.py MESH.npz [STEPS]")
     main(*sys.argv[1:3])
 '''
-_PREPARE = {
+_PREPARATION = {
     "numpy": ("", "step"),
     "jax": (
         '    import numpy as np\n\n    jax.config.update("jax_enable_x64", True)\n    advance = jax.jit(step)\n',
@@ -107,9 +107,9 @@ def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
 
 def python_main(scheme: Scheme, target: str) -> str:
     """The text of a main function to append to a scheme's `numpy` or `jax` code; InputError for another target."""
-    if target not in _PREPARE:
-        raise InputError(f"a main function is written for {' and '.join(_PREPARE)}, not for {target!r:.60}")
-    prepare, step = _PREPARE[target]
+    if target not in _PREPARATION:
+        raise InputError(f"a main function is written for {' and '.join(_PREPARATION)}, not for {target!r:.60}")
+    prepare, step = _PREPARATION[target]
     call = ", ".join(f'data["{name}"]' for name in Arguments.of(scheme).names)
     return _MAIN.format(prepare=prepare, step=step, call=call)
 

@@ -115,7 +115,7 @@ and shows T + q delta, S and V of its owner, with q = dT/dn outwards.
 P is the cell that receives, N its neighbour across a face, Q a neighbour of N."""
 _GLUE = "\N{NO-BREAK SPACE}"
 # Nesting beyond which lines are not broken: that of the deepest formula the parser accepts.
-_DEEPEST = 50
+_MOST_NESTING = 50
 
 
 def to_one_line(text: str) -> str:
@@ -185,7 +185,7 @@ def _stage(stage: Stage) -> Iterator[str]:
 def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
     """Lines broken before the outermost operators that make them fit."""
     depth = 0
-    while depth < _DEEPEST and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
+    while depth < _MOST_NESTING and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
         depth += 1
     wrapper = textwrap.TextWrapper(width, first, rest, break_long_words=False, break_on_hyphens=False)
     return wrapper.fill(_glue_words(text, depth)).replace(_GLUE, " ")
