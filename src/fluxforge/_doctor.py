@@ -50,7 +50,7 @@ def examine() -> Examination:
         (
             _python(),
             Check("fluxforge", "ok", version("fluxforge")),
-            *(_needed(name) for name in REQUIRED),
+            *(_check_dependency(name) for name in REQUIRED),
             _devices(),
             _double_precision(),
             _gmsh(),
@@ -71,7 +71,7 @@ def _python() -> Check:
     return Check("python", "missing", platform.python_version(), "install Python 3.11 or newer")
 
 
-def _needed(name: str) -> Check:
+def _check_dependency(name: str) -> Check:
     """A dependency that must be importable."""
 
     def probe() -> str:

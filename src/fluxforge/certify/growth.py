@@ -36,7 +36,7 @@ def measure_maximum_principle(
     fourier = study_step(scheme, graph, parameters)
     averages = all(_is_average(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))
 
-    def worst(fraction: float) -> tuple[float, int]:
+    def least_weight(fraction: float) -> tuple[float, int]:
         M = step_matrix(scheme, graph, fraction * fourier, parameters=parameters)
         rest = 1.0 - M.sum(axis=1)
         if not averages:
@@ -49,10 +49,10 @@ def measure_maximum_principle(
         return float(least[cell]), cell
 
     tried = np.geomspace(1e-3, LARGEST_STEP, 17)
-    limit = last_holding(lambda fraction: worst(fraction)[0] >= -TOLERANCE, tried, halvings=34)
+    limit = last_holding(lambda fraction: least_weight(fraction)[0] >= -TOLERANCE, tried, halvings=34)
     if math.isinf(limit):
         return MaximumPrinciple(None, None, None, averages)
-    weight, cell = worst(1.05 * limit or float(tried[0]))
+    weight, cell = least_weight(1.05 * limit or float(tried[0]))
     return MaximumPrinciple(limit, cell, weight, averages)
 
 

@@ -111,7 +111,7 @@ class Neighbourhoods:
         return hood
 
     @cached_property
-    def held(self) -> dict[str, Float[np.ndarray, " nodes"]]:
+    def node_values(self) -> dict[str, Float[np.ndarray, " nodes"]]:
         """Node values besides fields: V, and parameters given per cell, where a ghost has its owner's."""
         owner = self.graph.owner[self.graph.interior :]
         cells = {name: np.concatenate([value, value[owner]]) for name, value in self.parameters.cells.items()}
@@ -171,13 +171,13 @@ class Neighbourhoods:
             return average.of(self.path.geometry[symbol(name)])
 
         def in_the_middle(name: str) -> np.ndarray:
-            return average.of(self.held[name][self.paths.middle])
+            return average.of(self.node_values[name][self.paths.middle])
 
         geometry: Makers = {symbol(n): partial(over_paths, n) for n in ("A_PN", "delta_PN", "A_NQ", "delta_NQ")}
         geometry[symbol("delta_PQ")] = lambda: np.hypot.reduce(apart, axis=-1)
         for i, axis in enumerate(COORDINATES[: self.graph.dimension]):
             geometry[symbol(f"d_PQ_{axis}")] = partial(apart.__getitem__, (..., i))
-        geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.held}
+        geometry |= {symbol(f"{name}_N"): partial(in_the_middle, name) for name in self.node_values}
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), outer.mask, average)
 
     def _to_ring(self, outer: Ring, average: "Average") -> Float[np.ndarray, "cells slots dimension"]:
@@ -198,6 +198,6 @@ class Neighbourhoods:
     def _held_at(self, ends: Mapping[str, Int[np.ndarray, "cells slots"]]) -> Makers:
         return {
             symbol(f"{name}_{end}"): partial(value.__getitem__, ends[end])
-            for name, value in self.held.items()
+            for name, value in self.node_values.items()
             for end in ends
         }

@@ -66,10 +66,10 @@ def residual(spec: Residual) -> Defect:
     if not spec.fourier_power:
         return plain
 
-    def scaled(problem: Problem, new: State) -> State:
+    def scale_loss(problem: Problem, new: State) -> State:
         return plain(problem, new) / reference_number(problem) ** spec.fourier_power
 
-    return scaled
+    return scale_loss
 
 
 def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:

@@ -150,14 +150,14 @@ class FluxOperator:
         """The vectors e of the owners and of the neighbours, both pointing to the neighbour; d without a jump."""
         graph, (near, far) = self.graph, (self.near, self.far)
         normal = (graph.d * graph.n).sum(axis=1)[:, None] * graph.n
-        beyond = self._beyond[:, None]
+        beyond = self._neighbour_share[:, None]
         return (
             graph.d + ((near / far - 1.0)[:, None] * beyond) * normal,
             graph.d + ((far / near - 1.0)[:, None] * (1.0 - beyond)) * normal,
         )
 
     @cached_property
-    def _beyond(self) -> FaceField:
+    def _neighbour_share(self) -> FaceField:
         """The share of d·n behind the face, taken as V_N/(V_P + V_N); 1 at walls."""
         V = np.concatenate([self.graph.V, np.full(self.graph.ghosts, np.inf)])
         return np.asarray(1.0 / (1.0 + V[self.graph.owner] / V[self.graph.neighbour]))
@@ -177,7 +177,11 @@ class FluxOperator:
         """The fluxes with κ = 0, the weights A λ γ/(d·n) of κ r, and r, all on the faces."""
         graph, K = self.graph, self.conductivity.tensor
         normal = (graph.d * graph.n).sum(axis=1)
-        scale = 1.0 / ((1.0 - self._beyond) / self.near + self._beyond / self.far) if K is None else _form(graph.n, K)
+        scale = (
+            1.0 / ((1.0 - self._neighbour_share) / self.near + self._neighbour_share / self.far)
+            if K is None
+            else _form(graph.n, K)
+        )
         conormal = scale[:, None] * graph.n if K is None else graph.n @ K
         two_point = diags_array(graph.A * scale / normal)
         across = diags_array(graph.A) @ self.along(conormal - (scale / normal)[:, None] * graph.d)
@@ -186,7 +190,7 @@ class FluxOperator:
         return csr_array(two_point @ self.rise + across), graph.A * scale * jump / normal, rest
 
     @cached_property
-    def _corrected(self) -> csr_array:
+    def _corrected_balances(self) -> csr_array:
         """The balances with κ = 0."""
         return csr_array(self.divergence @ self._parts[0])
 
@@ -196,7 +200,7 @@ class FluxOperator:
 
     def matrix(self, psi: FaceField) -> csr_array:
         """Σ F of the cells from the values at the nodes."""
-        return csr_array(self._corrected + self.divergence @ self._excess_fluxes(psi))
+        return csr_array(self._corrected_balances + self.divergence @ self._excess_fluxes(psi))
 
     def face_fluxes(self, psi: FaceField) -> csr_array:
         """F into the owners from the values at the nodes: a row per face."""

@@ -70,7 +70,7 @@ class SteadyProblem:
         return np.asarray(np.sqrt(self.graph.V @ off**2 / self.graph.V.sum()))
 
     @cached_property
-    def corrected(self) -> np.ndarray:
+    def corrected_errors(self) -> np.ndarray:
         """Errors of the corrected flux."""
         return self.errors(CORRECTED)
 
@@ -86,7 +86,7 @@ class Spectrum:
         return largest_step(balances_of(constants)(self.operator), self.operator.graph)
 
     @cached_property
-    def corrected(self) -> float:
+    def corrected_step(self) -> float:
         """That of the corrected flux."""
         return self.step(CORRECTED)
 
@@ -117,7 +117,7 @@ class Scores:
 
 def _mean_ratios(constants: Constants, cases: Sequence[SteadyProblem]) -> dict[str, float]:
     """By kind of problems, the geometric mean over problems and meshes of the error over the corrected flux's."""
-    logs = np.concatenate([np.log(each.errors(constants) / each.corrected) for each in cases])
+    logs = np.concatenate([np.log(each.errors(constants) / each.corrected_errors) for each in cases])
     kinds = np.concatenate([each.kinds for each in cases])
     return {str(kind): float(np.exp(np.mean(logs[kinds == kind]))) for kind in np.unique(kinds)}
 
@@ -160,7 +160,7 @@ class Judge:
             for family, cases in self.cases.items()
             for kind, ratio in _mean_ratios(constants, cases).items()
         }
-        step = {f: min(each.step(constants) / each.corrected for each in many) for f, many in self.spectra.items()}
+        step = {f: min(each.step(constants) / each.corrected_step for each in many) for f, many in self.spectra.items()}
         return Scores(error, step, min(self.coercivities(constants)))
 
     def coercivities(self, constants: Constants) -> list[float]:

@@ -124,7 +124,7 @@ def score_family(
     for n in size.sizes:
         cases = _held_out_cases(family, n, seed, size, conductivity)
         cells.append(cases[0].graph.cells)
-        base = np.concatenate([case.corrected for case in cases]).reshape(size.meshes, -1)
+        base = np.concatenate([case.corrected_errors for case in cases]).reshape(size.meshes, -1)
         # The kinds take turns in the same way on every mesh.
         kinds = np.concatenate([case.kinds for case in cases]).reshape(base.shape)[0]
         for name, balances in laws.items():

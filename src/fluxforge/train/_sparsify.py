@@ -62,7 +62,7 @@ class Pruner:
         for _ in range(ROUNDS):
             noise = SHAKEN * rng.standard_normal((STARTS, len(values)))
             noise[0] = 0.0
-            refit = self._best(held.values[None, :] + noise, np.tile(mask, (STARTS, 1)))
+            refit = self._choose_refit(held.values[None, :] + noise, np.tile(mask, (STARTS, 1)))
             held = refit if refit.defect < held.defect else held
             if held.defect <= EXACT:
                 break
@@ -71,13 +71,13 @@ class Pruner:
     def prune_groups(self, held: Pruned, groups: list[Mask]) -> Pruned:
         """Repeatedly remove the group whose removal leaves the best refit, while the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
-            refit = self._best(np.tile(held.values, (len(tried), 1)), np.stack(tried))
+            refit = self._choose_refit(np.tile(held.values, (len(tried), 1)), np.stack(tried))
             if not refit.defect <= EXACT:
                 break
             held = refit
         return held
 
-    def _best(self, starts: Tries, masks: Masks) -> Pruned:
+    def _choose_refit(self, starts: Tries, masks: Masks) -> Pruned:
         """The least defect; among exact fits, the one with the fewest parameters."""
         values, defects = self._fit_batches(starts, masks)
         worst = np.nan_to_num(defects, nan=np.inf)
