@@ -276,8 +276,10 @@ def test_the_page_opens_with_the_sentence_of_its_certificate_before_anything_els
     assert first.endswith("The network&#39;s step is explained to 99.4 %.")
 
 
-@pytest.mark.parametrize(("least", "said"), [(0.994, "99.4 %"), (0.99996, "99.9 %"), (1.0, "100 %")])
-def test_a_share_is_never_rounded_up(least, said):
+@pytest.mark.parametrize(
+    ("least", "said"), [(0.99396, "99.4 %"), (0.994, "99.4 %"), (0.99996, "99.9 %"), (1.0, "100 %")]
+)
+def test_a_share_adds_up_with_the_rest_and_is_not_rounded_to_all(least, said):
     result = RESULT | {"explained": {"least": least}, "fronts": {}}
     assert f"explained to {said}" in of(result, scheme=find("euler"), drawn=False)
 

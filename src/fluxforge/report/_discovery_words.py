@@ -1,6 +1,5 @@
 """The words of a discovery's page: its opening sentence, question, letters and physics, and the next commands."""
 
-import math
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -92,13 +91,17 @@ def opening_sentence(
 ) -> str:
     """What a numerical analyst would say of the run in one sentence, and how much of the network is explained."""
     least = None if result.explained is None else result.explained.least
-    # Rounded down: a network explained to 99.97 % is not explained to 100 %.
-    share = "" if least is None else f"The network's step is explained to {math.floor(1000 * least) / 10:g} %."
+    share = "" if least is None else f"The network's step is explained to {_percent(least)} %."
     if scheme is None or certificate is None:
         why = f"the run stopped at {stopped}" if stopped else "no formula was certified"
         return f"{why[0].upper()}{why[1:]}. {share}".strip()
     caution = "" if result.recovered else "Of the candidate, which was not accepted as the network's law: "
     return f"{caution}{summarise(certificate, scheme)} {share}".strip()
+
+
+def _percent(share: float) -> str:
+    """A share with one decimal, which adds up to 100 with the rest where that is quoted; less than 1 is not 100."""
+    return f"{100.0 * share if share >= 1.0 else min(round(100.0 * share, 1), 99.9):g}"
 
 
 def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
