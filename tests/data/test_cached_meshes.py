@@ -65,11 +65,13 @@ def test_other_words_are_other_meshes(cache: Path) -> None:
 
 
 def damaged(content: bytes) -> Iterator[bytes]:
-    """Every hundredth byte changed, the file cut, emptied, and replaced by something else."""
+    """Every hundredth byte changed, a type that NumPy lacks, the file cut, emptied, and replaced by something else."""
     for place in [*range(0, len(content), 97), *range(8, 400, 7)]:
         spoilt = bytearray(content)
         spoilt[place] ^= 1 << (place % 8)
         yield bytes(spoilt)
+    header = b'{"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}'
+    yield len(header).to_bytes(8, "little") + header + b"0"
     yield content[:-1]
     yield content[: len(content) // 2]
     yield b""

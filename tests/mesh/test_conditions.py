@@ -116,6 +116,21 @@ def test_an_argument_that_is_no_condition_is_refused(boundary: Conditions, words
         conditions_of_tags(boundary, TAGS)
 
 
+def test_a_mesh_whose_tag_is_called_rest_needs_a_condition_for_every_other_tag() -> None:
+    tags = ("left", "rest", "top")
+    with pytest.raises(InputError, match="give a condition for 'top' too"):
+        conditions_of_tags({"rest": 1.0, "left": 2.0}, tags)
+    named: Conditions = {"left": Periodic("rest"), "top": 2.0}
+    assert conditions_of_tags(named, tags) == {
+        "left": Periodic("rest"),
+        "rest": Periodic("left"),
+        "top": Dirichlet(2.0),
+    }
+    assert conditions_of_tags({"rest": Periodic("left"), "top": 2.0}, tags) == conditions_of_tags(named, tags)
+    assert conditions_of_tags({"left": 2.0}, tags) == {"left": Dirichlet(2.0)} | dict.fromkeys(tags[1:], Dirichlet())
+    assert conditions_of_tags(Neumann(), tags) == dict.fromkeys(tags, Neumann())
+
+
 def test_text_numbers_and_objects_give_the_same_fields_and_the_same_file(tmp_path: Path) -> None:
     mesh = right_triangles(4)
     walls: list[Conditions] = [

@@ -121,6 +121,7 @@ def test_tables_are_found_wherever_they_are():
         "arm": [{"x": 1, "y": 4}, {"x": 2, "y": 5}, {"x": 3, "y": 6}],
     }
     assert table_csv(by_place["rows"]) == "a,deep.b\n1,2\n3,\n"
+    assert table_csv([], ("a", "b")) == "a,b\n"
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium here to open the page with")

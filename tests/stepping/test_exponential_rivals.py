@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.sparse import csr_array
 
+from fluxforge.errors import NumericalError
 from fluxforge.mesh import DualGraph, Robin, dual, fourier_step, jittered
 from fluxforge.scheme import find
 from fluxforge.stepping import ImplicitStep, chebyshev_exponential, krylov_exponential, operator
@@ -75,3 +76,16 @@ def test_tr_bdf2_damps_what_crank_nicolson_keeps(graph: DualGraph, L: np.ndarray
     T = np.random.default_rng(2).normal(size=graph.cells)
     kept, damped = (np.abs(ImplicitStep(m, A, graph.V, 1e-10)(T)).max() for m in ("crank-nicolson", "tr-bdf2"))
     assert damped < 0.05 * kept
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("method", ["crank-nicolson", "tr-bdf2"])
+@pytest.mark.parametrize("value", [np.finfo(float).max, np.inf, np.nan])
+def test_an_implicit_step_of_a_field_that_overflows_is_no_step(
+    graph: DualGraph, L: np.ndarray, method: str, value: float
+) -> None:
+    T = np.ones(graph.cells)
+    T[3] = value
+    with pytest.raises(NumericalError, match="right-hand side is not finite"):
+        ImplicitStep(method, csr_array(fourier_step(graph) * L), graph.V)(T)

@@ -46,7 +46,8 @@ def read_cached(place: Path) -> Cached | None:
         with safe_open(place, framework="np") as held:
             metadata = held.metadata() or {}
         arrays = load_file(place)
-    except (OSError, SafetensorError):
+    # AttributeError: a header that names a type of numbers that NumPy does not have.
+    except (OSError, SafetensorError, AttributeError):
         return None
     words = metadata.get("words", "")
     return Cached(arrays, words) if metadata.get("digest") == digest_arrays(arrays, words) else None

@@ -126,8 +126,13 @@ def conditions_of_tags(
     have and for periodic conditions that contradict each other.
     """
     setting = to_conditions(conditions)
-    per_tag = {REST: setting} if isinstance(setting, KINDS) else dict(setting or {})
-    rest = per_tag.pop(REST, rest)
+    per_tag = {} if isinstance(setting, KINDS) else dict(setting or {})
+    if isinstance(setting, KINDS):
+        rest = setting
+    elif REST not in tags:
+        rest = per_tag.pop(REST, rest)
+    elif REST in per_tag:
+        _check_rest_is_a_tag(per_tag, tags)
     if isinstance(rest, Periodic):
         raise InputError(
             "a periodic condition is one of a tag: boundary should be a mapping, left to Periodic('right')"
@@ -141,6 +146,16 @@ def conditions_of_tags(
         if per_tag.setdefault(partner, Periodic(tag)) != Periodic(tag):
             raise InputError(f"the boundary condition of {tag!r} is periodic with {partner!r}, which has another one")
     return dict.fromkeys(tags, rest) | per_tag
+
+
+def _check_rest_is_a_tag(per_tag: Mapping[str, Condition], tags: tuple[str, ...]) -> None:
+    """Refuse the key "rest" for a mesh with a tag of that name, unless no other tag is left that it could stand for."""
+    named = {*per_tag, *(each.partner for each in per_tag.values() if isinstance(each, Periodic))}
+    if unnamed := [tag for tag in tags if tag not in named]:
+        raise InputError(
+            f"the mesh has a boundary tag {REST!r}, and {REST!r} stands for all tags that are not named as well: "
+            f"give a condition for {', '.join(map(repr, unnamed))} too"
+        )
 
 
 def default_condition(equation: Equation | None) -> Condition:

@@ -93,7 +93,8 @@ def format_csv(claims: Sequence[Claim]) -> str:
                 for name, each in msgspec.structs.asdict(claim).items()
             }
             for claim in claims
-        ]
+        ],
+        Claim.__struct_fields__,
     )
 
 

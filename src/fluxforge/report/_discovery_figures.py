@@ -71,7 +71,10 @@ def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
 def front_csv(fronts: Mapping[str, FrontTable]) -> str:
     """The fronts as a table, a formula a line, nothing rounded."""
     rows = ((name, front.kind, row) for name, front in fronts.items() for row in front.rows)
-    return table_csv([{"name": name, "kind": kind, **asdict(row)} for name, kind, row in rows])
+    return table_csv(
+        [{"name": name, "kind": kind, **asdict(row)} for name, kind, row in rows],
+        ("name", "kind", *FrontRow.__struct_fields__),
+    )
 
 
 def step_errors(result: Discovery) -> dict[str, StepErrors]:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,9 @@ def tables(document: Document) -> dict[str, list[Row]]:
     return {where: rows for where, rows in _find_tables(document, ()) if rows}
 
 
-def table_csv(rows: Sequence[Row]) -> str:
-    """A table as CSV, with every column that any row has."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+def table_csv(rows: Sequence[Row], columns: Iterable[str] = ()) -> str:
+    """A table as CSV: the given columns, then every other one that a row has."""
+    columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()

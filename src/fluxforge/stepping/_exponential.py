@@ -10,6 +10,7 @@ with explicit steps, so that the work of every solve is counted, in applications
 each multigrid level a residual and two sweeps, in proportion to its entries.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -240,7 +241,10 @@ class ImplicitStep:
     def _solve(self, right: CellField) -> CellField:
         """Solve (1 − θA) x = right by conjugate gradients on V times it."""
         r = self.V * right
-        within = self.tolerance * _norm(r, self.V)
+        size = _norm(r, self.V)
+        if not math.isfinite(size):
+            raise NumericalError("a linear system's right-hand side is not finite: the field has overflowed")
+        within = self.tolerance * size
 
         def apply(p: CellField) -> CellField:
             self.applications += self.work_per_iteration
