@@ -169,7 +169,7 @@ def test_a_reaction_with_a_constant_is_certified() -> None:
     certificate = verify(find("euler", COOLING), quick=True, families=())
     assert certificate.verdict == "as claimed"
     evidence = {line.property: line.evidence for line in certificate.lines}
-    assert "proportional" not in evidence["generator is L, source is S"]
+    assert "proportional" not in evidence["small-step limit is L, source is S"]
     assert certificate.stability is not None
     assert certificate.stability.stable_below
     assert certificate.stability.diverges_above

@@ -193,7 +193,7 @@ def generator_line(system: SemiDiscrete, words: Words = HEAT.words) -> Line:
     source = "S enters as it is" if system.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {system.source:.2g}"
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
-    return Line("generator is L, source is S", verdict_of(system.holds), f"{operator}; {source}", method)
+    return Line("small-step limit is L, source is S", verdict_of(system.holds), f"{operator}; {source}", method)
 
 
 # Steps of this part of the reference step: (T' − T)/Δt at Δt and Δt/2 extrapolate to 0 with an error of the order of
@@ -271,4 +271,4 @@ def rate_line(rate: Rate) -> Line:
         evidence = f"a flux other than the equation's two-point one; its residual on a smooth steady field {falls}"
         evidence += f" with the size of the {rate.lattice}: {shares} of the source"
         method = "short steps from a manufactured solution, on three sizes of lattice"
-    return Line("generator is the equation's", verdict_of(rate.holds), evidence, method)
+    return Line("small-step limit is the equation's", verdict_of(rate.holds), evidence, method)
