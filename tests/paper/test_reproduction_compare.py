@@ -67,6 +67,16 @@ def test_time_and_hardware_are_not_results() -> None:
     assert find_moved(set_value("generalisation/environment/cores", 64, fresh)) == {}
 
 
+def test_records_are_compared_with_those_of_the_same_scheme_whatever_others_there_are() -> None:
+    rows = [{"scheme": "euler", "cells": n, "error": 1.0 / n} for n in (10, 20)]
+    network = {"scheme": "network-midpoint", "cells": 10, "error": 0.3}
+    with_network = find_numbers("convergence", {"rows": [network, rows[0], network, rows[1]]})
+    alone = find_numbers("convergence", {"rows": rows})
+    assert alone["rows[euler 2].error"].value == 0.05
+    assert alone.items() <= with_network.items()
+    assert {with_network[place].rule.kind for place in with_network.keys() - alone.keys()} == {Kind.SEED}
+
+
 def test_where_a_kept_result_comes_from_is_no_number_of_it() -> None:
     kept = copy.deepcopy(KEPT)
     kept["generalisation"] |= {"seed": 0, "commit": "abc", "command": "fluxforge reproduce", "hardware": "2 cores"}

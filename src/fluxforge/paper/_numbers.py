@@ -5,6 +5,7 @@ The rules are in numbers.toml; that of a number is the first one of its part who
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -110,7 +111,7 @@ class Number:
 
 
 def find_numbers(part: str, document: Document) -> dict[str, Number]:
-    """Every number of a part's document by its place, which reads like `rows[3].error`."""
+    """Every number of a part's document by its place, which reads like `rows[3].error` or `rows[euler 3].error`."""
     content = {key: value for key, value in document.items() if key not in PROVENANCE}
     return {number.where: number for number in _walk(part, content, "", (), (content,))}
 
@@ -136,10 +137,23 @@ def _walk_list(
             low, middle, high = (float(each) for each in np.quantile(plain, (0.25, 0.5, 0.75)))
             yield Number(f"{where}[median]", middle, rule, len(plain), rounded=True, quartiles=(low, high))
         return
+    for each, (name, label) in zip(values, _label_elements(values), strict=True):
+        yield from _walk(part, each, f"{where}[{label}]", (*names, name), (*around, values))
+
+
+def _label_elements(values: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """The name of each element of a list, and a label that no other has: its name and number, or its index.
+
+    With labels the records of one scheme are compared to those of the same scheme, whatever other schemes the lists
+    have: networks are in the lists only if they were trained before.
+    """
+    seen = Counter[str]()
     for k, each in enumerate(values):
         named = each if isinstance(each, Mapping) else {}
-        name = str(next((named[key] for key in IDENTITY if key in named), k))
-        yield from _walk(part, each, f"{where}[{k}]", (*names, name), (*around, values))
+        name = next((str(named[key]) for key in IDENTITY if key in named), None)
+        if name is not None:
+            seen[name] += 1
+        yield (str(k), str(k)) if name is None else (name, f"{name} {seen[name]}")
 
 
 def _make_number(rule: Rule, value: float, where: str, names: tuple[str, ...], around: tuple[Any, ...]) -> Number:
@@ -194,5 +208,6 @@ def _round_value(value: Any, where: str, full: set[str]) -> Any:
             name: _round_value(each, f"{where}.{name}" if where else str(name), full) for name, each in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_round_value(each, f"{where}[{k}]", full) for k, each in enumerate(value)]
+        labels = (label for _, label in _label_elements(value))
+        return [_round_value(each, f"{where}[{label}]", full) for each, label in zip(value, labels, strict=True)]
     return float(f"{value:.{KEPT_DIGITS}g}") if isinstance(value, float) and where not in full else value
