@@ -103,7 +103,7 @@ def _write_report(result: Discovery, folder: Path, *, metrics: Any, **_: object)
     return [folder / name for name in ("report.html", "front.csv", "loss.png")]
 
 
-def _follow_step(config: Any, theta: float, folder: Path, tell: Any) -> symbolic.AgainstStep:
+def follow_step(config: Any, theta: float, folder: Path, tell: Any) -> symbolic.AgainstStep:
     symbolic._train(symbolic._load_spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
     constants = {"a1": 1.0, "c1": 1.0}
     row = symbolic.StepConstants(step=0.1, constants=constants, loss=0.0, alone=1.0)
@@ -158,10 +158,10 @@ def install(patch: Callable[[Any, str, Any], None]) -> None:
     patch(_discover, "ablate", _ablate)
     patch(_report, "draw_fields", lambda *_: {})
     patch(_report, "write_discovery", _write_report)
-    patch(rates, "_measure_residual", lambda *_: None)
+    patch(rates, "measure_residual", lambda *_: None)
     patch(controls, "is_law", lambda *_: True)
     patch(controls, "measure_departure", lambda *_: None)
-    patch(symbolic, "_follow_step", _follow_step)
+    patch(symbolic, "follow_step", follow_step)
     patch(_run, "PARTS", _parts())
     patch(_part, "save_figure", lambda figure, path: write_text(path, "drawn\n"))
     from fluxforge.cli import _reproduction

@@ -22,7 +22,7 @@ from fluxforge.bench._diffusion_problems import (
 )
 from fluxforge.bench._rows import add_orders, cell_means, front_position, row_of_squares, total_variation
 from fluxforge.bench._tracers import TRACERS, slotted_cylinder
-from fluxforge.bench._transport_problems import SHOCK_FROM, SHOCK_TO, _deformation_row, burgers, rotation
+from fluxforge.bench._transport_problems import SHOCK_FROM, SHOCK_TO, burgers, deformation_row, rotation
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh import dual, right_triangles, squares
 
@@ -172,10 +172,10 @@ def test_what_schemes_do_to_minimum_and_maximum() -> None:
 
 
 def test_a_tracer_comes_back_after_the_period_of_the_deformation() -> None:
-    rows = [_deformation_row("cosine bells", TRACERS["cosine bells"], s, 12) for s in ("upwind", "van-leer-ssp2")]
+    rows = [deformation_row("cosine bells", TRACERS["cosine bells"], s, 12) for s in ("upwind", "van-leer-ssp2")]
     check_deformation(rows)
     # Without a divergence, at every time: constants are kept to the roundings of 24 steps.
-    constant = _deformation_row("constant", lambda x, y: 0 * x + 3.0, "upwind", 8)
+    constant = deformation_row("constant", lambda x, y: 0 * x + 3.0, "upwind", 8)
     assert constant.error is not None
     assert constant.error < 1e-13
 

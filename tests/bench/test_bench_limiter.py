@@ -15,8 +15,8 @@ from fluxforge.bench._limiter_triangles import (
     CASES,
     FRACTION,
     Ran,
-    _row,
     bench_triangles,
+    compare_refinements,
     run_case,
     schemes_on_triangles,
 )
@@ -100,7 +100,7 @@ def test_numbers_of_a_row_are_those_of_its_fields() -> None:
         graph = dual(square(cells=cells, seed=1, engine="builtin"), Dirichlet(0.0))
         exact = np.where(graph.x[:, 0] < 0.5, 1.0, 0.0)
         ran.append(Ran(graph, exact, part * exact))
-    row = _row(TURN, "regular", "any", *ran)
+    row = compare_refinements(TURN, "regular", "any", *ran)
     assert (row.coarse_l1, row.l1) == pytest.approx((0.5, 0.25))
     assert row.total_variation == pytest.approx(0.75)
     assert (row.minimum, row.maximum) == (0.0, 0.75)

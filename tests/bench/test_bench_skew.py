@@ -6,9 +6,9 @@ from fluxforge.bench._hybrid import solve_hybrid
 from fluxforge.bench._skew import SIZES
 from fluxforge.bench._skew_conductivity import (
     TENSOR_FAMILIES,
-    _error,
     jump_case,
     line_mesh,
+    measure_error,
     tensor_case,
 )
 from fluxforge.mesh import dual
@@ -43,7 +43,7 @@ def measured():
         patch.setattr("fluxforge.bench._skew.FAMILIES", COMPARED)
         patch.setattr("fluxforge.bench._skew.SIZES", {**SIZES, "quick": (6, 12)})
         patch.setattr("fluxforge.bench._skew.CONDUCTIVITY_SIZES", {"quick": (4, 6)})
-        patch.setattr("fluxforge.bench._skew_conductivity._PROBLEMS", 1)
+        patch.setattr("fluxforge.bench._skew_conductivity.PROBLEMS", 1)
         patch.setattr("fluxforge.bench._skew.RANGE_MESHES", {"quick": 2})
         patch.setattr("fluxforge.bench._skew.BLEND_SIZES", {"quick": (12,)})
         return bench_skew(size="quick")
@@ -67,7 +67,7 @@ def test_the_table_has_all_schemes_and_the_discovered_one_is_ahead(measured):
 def test_problems_with_other_conductivities_are_solved_with_second_order(make):
     """A wrong source or wall value leaves an error that no refinement removes."""
     case = make(np.random.default_rng(1))
-    rows = {n: _error("skew-error", line_mesh(n, 1), [case]) for n in (4, 8, 16, 24)}
+    rows = {n: measure_error("skew-error", line_mesh(n, 1), [case]) for n in (4, 8, 16, 24)}
     cells, errors = zip(*rows.values(), strict=True)
     assert fit_order(cells, errors) > 1.7
     assert errors[-1] < 0.01

@@ -134,7 +134,7 @@ def test_rates_are_steps_over_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
         return {"ours": 0.02, "seeds": 0.01, "pyg/1": 0.05}
 
     monkeypatch.setattr(_train, "best_seconds", clock)
-    rates = _train._rates(tasks, {"ours": 600, "seeds": 60}, others=1)
+    rates = _train.measure_rates(tasks, {"ours": 600, "seeds": 60}, others=1)
     assert ran == [("ours", 600), ("seeds", 60), ("pyg/1", 2)]
     assert rates == pytest.approx({"ours": 300 / 0.02, "seeds": 30 / 0.01, "pyg/1": 1 / 0.05})
 
@@ -142,7 +142,7 @@ def test_rates_are_steps_over_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_peers_rates_are_their_best(ours: OurTraining, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_train, "pyg_device_name", lambda: "a device")
     rates = {"pyg/1": 300.0, "pyg/2": 400.0, "pyg_prepared/1": 800.0, "pyg_prepared/2": 700.0}
-    measured = _train._record(ours, OURS | rates, seeds=3, steps=600)
+    measured = _train.record_rates(ours, OURS | rates, seeds=3, steps=600)
     assert (measured.pyg_steps_per_s, measured.pyg_threads, measured.ratio) == (400.0, 2, 50.0)
     assert (measured.pyg_prepared_steps_per_s, measured.pyg_prepared_threads) == (800.0, 1)
     assert measured.ratio_prepared == 25.0
@@ -150,7 +150,7 @@ def test_the_peers_rates_are_their_best(ours: OurTraining, monkeypatch: pytest.M
 
 
 def test_without_pytorch_geometric_its_numbers_are_null(ours: OurTraining) -> None:
-    measured = _train._record(ours, OURS, seeds=3, steps=600)
+    measured = _train.record_rates(ours, OURS, seeds=3, steps=600)
     assert all(value is None for key, value in vars(measured).items() if key.startswith(("pyg", "ratio")))
     assert measured.seeds_steps_per_s == 3 * 6_000.0
     assert measured.seeds_per_s == 3 * 6_000.0 / 90_000

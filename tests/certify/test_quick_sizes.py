@@ -27,7 +27,7 @@ def sizes_asked(monkeypatch, name, family, errors, *, quick=True, sizes=None):
     levels = Levels(family, sizes or QUICK_SIZES[family])
     request = Request(find(name), None, (levels,), (), None, quick)
     recorder = Recorder(linear=True, questions=1, progress=None)
-    measured = _refinement._study_space(request, recorder, levels)
+    measured = _refinement.study_space(request, recorder, levels)
     return asked, measured[0].l2.order
 
 

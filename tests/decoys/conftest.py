@@ -38,7 +38,7 @@ def _small() -> Iterator[None]:
         patch.setattr(_problems, "MESHES", 4)
         patch.setattr(_problems, "CELLS", 40)
         patch.setattr(_distillation, "PROBLEMS", MESHES)
-        patch.setattr(_judgement, "_PROBLEMS", (PAIRS, MESHES))
+        patch.setattr(_judgement, "LOSS_PROBLEMS", (PAIRS, MESHES))
         patch.setattr(_distillation, "REFIT_PROBLEMS", PAIRS)
         patch.setattr(_distillation, "fresh_problems", lambda *asked: draw_problems(*asked, JUDGEMENT_KEY, PAIRS))
         # Formulas of stencils are not chosen by it.

@@ -12,10 +12,10 @@ from fluxforge.distil._front import fit_scale, structure_key
 from fluxforge.distil._simplify import (
     ERROR_RATIO,
     Polisher,
-    _read_back,
     collect_factors,
     list_forms,
     make_monic,
+    read_back,
     shorten,
     tidy,
 )
@@ -192,8 +192,8 @@ def test_a_formula_that_is_not_finite_has_no_simplification():
 
 
 def test_a_formula_is_what_the_parser_reads_or_nothing():
-    assert _read_back(sp.Float(2.0) * A, FLUX) == 2 * A
-    assert _read_back(sp.Float(1e-310) * A, FLUX) is None
+    assert read_back(sp.Float(2.0) * A, FLUX) == 2 * A
+    assert read_back(sp.Float(1e-310) * A, FLUX) is None
 
 
 def test_polishing_returns_what_the_parser_reads_and_no_longer_than_asked():

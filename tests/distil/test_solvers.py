@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxforge.distil import _solvers, least_absolute
-from fluxforge.distil._objective import _least_corner
+from fluxforge.distil._objective import least_corner
 from strategies import few
 
 
@@ -62,7 +62,7 @@ def test_pivots_alone_reach_the_vertex_from_a_wrong_start() -> None:
     """Without the programme's answer, the exact steps from vertex to vertex end at the minimum as well."""
     r, J = problem_of(7, rows=200, unknowns=4)
     wanted = least_absolute(r, J)
-    rows, slack = _solvers._pivot(r, J, np.array([3, 50, 101, 180]))
+    rows, slack = _solvers.improve_vertex(r, J, np.array([3, 50, 101, 180]))
     assert sorted(rows) == sorted(wanted.rows)
     assert slack == pytest.approx(wanted.slack, abs=1e-9)
     np.testing.assert_allclose(np.linalg.solve(J[rows], -r[rows]), wanted.move, rtol=1e-12)
@@ -97,7 +97,7 @@ def test_constants_that_run_away_together_end_without_a_corner_of_their_own(star
     def slopes(c: np.ndarray) -> np.ndarray:
         return np.stack([x / (c[1] + y), -c[0] * x / (c[1] + y) ** 2], axis=1)
 
-    minimum, corner = _least_corner(rows, slopes, np.array([2.0 * start, start]), np.array([True, True]), near=None)
+    minimum, corner = least_corner(rows, slopes, np.array([2.0 * start, start]), np.array([True, True]), near=None)
     assert corner is not None
     assert len(corner) == 1
     assert minimum[0] / minimum[1] == pytest.approx(2.0, abs=0.1)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluxforge.bench._limiter import _turn_sine, step_of
+from fluxforge.bench._limiter import step_of, turn_sine
 from fluxforge.bench._weno import PEERS
 from fluxforge.limiter import (
     FAMILIES,
@@ -107,7 +107,7 @@ def test_errors_on_the_wave_of_jiang_and_shu_are_those_published(
 def test_orders_of_weno_z_on_a_sine() -> None:
     with jax.enable_x64(True):
         run = jax.jit(lambda u, c, n: advance_each(PEERS["weno-z"], u, c, n))
-        errors = [_turn_sine(run, cells, 1).l1 for cells in (20, 40, 80, 160)]
+        errors = [turn_sine(run, cells, 1).l1 for cells in (20, 40, 80, 160)]
     # Third order in time dominates at c = 0.4.
     assert np.log2(errors[-2] / errors[-1]) == pytest.approx(3.0, abs=0.1)
 

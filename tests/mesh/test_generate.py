@@ -20,7 +20,7 @@ from fluxforge.mesh import (
     unit_square,
 )
 from fluxforge.mesh._domain import sizing
-from fluxforge.mesh._generate_delaunay import _triangles
+from fluxforge.mesh._generate_delaunay import triangulate
 from strategies import few, seeds
 
 PROBLEM = gmsh_problem()
@@ -173,7 +173,7 @@ def test_close_walls_sharp_corners_and_thin_channels_are_kept(engine: str) -> No
 def test_no_flat_triangle_joins_points_that_lie_on_one_side() -> None:
     """A point that round-off pulls off its side leaves a sliver behind it, which is no cell."""
     points = np.array([[0, 0], [0.5, 1e-15], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
-    cells = _triangles(unit_square(), points)
+    cells = triangulate(unit_square(), points)
     assert {frozenset(c) for c in cells.tolist()} == {
         frozenset(c) for c in [(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 4, 5), (4, 0, 5)]
     }

@@ -13,7 +13,7 @@ from run_files import SMALL
 
 def shrink() -> None:
     """Fewer problems and families, and no ablations, which write nothing: the stages and what they write stay."""
-    _judgement._PROBLEMS = (32, 4)
+    _judgement.LOSS_PROBLEMS = (32, 4)
     _distillation.REFIT_PROBLEMS, _distillation.REFIT_SETS = 64, 2
     _outcome.FAMILIES = ("squares",)
     _discover.ablate = lambda spec: Ablations((), 0.0, "left out")

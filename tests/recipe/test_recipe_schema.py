@@ -188,7 +188,7 @@ def test_a_recipe_built_in_python_is_checked_like_a_file() -> None:
 
 
 def test_what_only_the_sections_themselves_refuse_is_one_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_schema, "_READERS", {})
+    monkeypatch.setattr(_schema, "READERS", {})
     assert refused({"name": "mine", "training": {"steps": 0}}).startswith("Expected `int` >= 1")
 
 

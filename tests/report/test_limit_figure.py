@@ -29,7 +29,7 @@ def limit_figure(result):
 @pytest.fixture
 def unpainted(monkeypatch):
     """Figures are drawn, and not turned into paths, which takes longest."""
-    monkeypatch.setattr(_page, "_to_svg", lambda figure, name: Markup("<svg></svg>"))
+    monkeypatch.setattr(_page, "figure_svg", lambda figure, name: Markup("<svg></svg>"))
 
 
 def lines(panel):

@@ -28,8 +28,8 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     # Meshes cost most, and are the same in every run.
     patch(_problems, "generate", cache(generate))
     for name, value in {"N": 4, "SEEDS": (1,)}.items():
-        patch(_skew, f"_JUDGED_{name}", value)
-    patch(_skew, "_STRETCHED", 4)
+        patch(_skew, f"JUDGED_{name}", value)
+    patch(_skew, "STRETCHED_MESHES", 4)
     patch(_skew_stages, "HeldOut", partial(HeldOut, meshes=2, finest=2, sizes=(3, 4, 6, 8)))
     patch(_skew_stages, "measure_extremes", partial(measure_extremes, count=4, n=4))
     patch(_skew_stages, "least_coercivity", partial(least_coercivity, count=4, n=4))

@@ -27,7 +27,7 @@ from fluxforge.skew import (
     score_family,
 )
 from fluxforge.skew._choose import LEAST_STEP, cost
-from fluxforge.skew._validate import _held_out_cases, _summarise_ratios
+from fluxforge.skew._validate import held_out_cases, summarise_ratios
 
 
 def constant_network(*psi):
@@ -107,7 +107,7 @@ def test_the_search_improves_on_the_corrected_flux_and_repeats_itself(judge):
 
 def test_ratios_are_means_of_logarithms_with_the_scatter_of_groups():
     groups = np.log([[0.5, 2.0, 1.0], [0.5, 0.5, 0.5]])
-    ratio, error, below = _summarise_ratios([groups, groups])
+    ratio, error, below = summarise_ratios([groups, groups])
     # The means of the two groups are log 1 and log ½; sizes of one group are not independent.
     assert ratio == pytest.approx(np.sqrt(0.5))
     assert error == pytest.approx(ratio * np.log(2.0) / 2.0)
@@ -117,9 +117,9 @@ def test_ratios_are_means_of_logarithms_with_the_scatter_of_groups():
 def test_held_out_problems_of_a_family_are_as_many_for_one_mesh_as_for_several():
     size = HeldOut(meshes=3, problems=5, finest=2, sizes=(4, 6))
     for family in ("right", "jittered"):
-        counts = [sum(case.exact.shape[1] for case in _held_out_cases(family, n, 0, size)) for n in size.sizes]
+        counts = [sum(case.exact.shape[1] for case in held_out_cases(family, n, 0, size)) for n in size.sizes]
         assert counts == [15, 6]
-    first, second = _held_out_cases("jittered", 4, 0, size)[:2]
+    first, second = held_out_cases("jittered", 4, 0, size)[:2]
     assert np.abs(first.graph.x - second.graph.x).max() > 1e-3
     assert np.abs(first.walls - second.walls).max() > 1e-3
 

@@ -15,7 +15,7 @@ from fluxforge.skew import (
     solve_steady,
     stretch_mesh,
 )
-from fluxforge.skew._monotone import _limit
+from fluxforge.skew._monotone import limit_corrections
 
 
 def halves(graph):
@@ -45,7 +45,7 @@ def test_a_converged_blend_is_conservative():
     nodes = np.concatenate([solution.cells, walls])
     correction = (operator.face_fluxes(psi) - operator.plain_fluxes()) @ nodes
     two_point = operator.plain_fluxes() @ nodes
-    balance = operator.plain_matrix() @ nodes + _limit(graph, correction, nodes) @ nodes
+    balance = operator.plain_matrix() @ nodes + limit_corrections(graph, correction, nodes) @ nodes
     # The last change was a ten millionth of the range; fluxes are up to its size times A/δ.
     assert np.abs(balance).max() <= 1e-5 * np.abs(two_point).max()
 
@@ -67,7 +67,7 @@ def test_limited_corrections_raise_no_maximum_and_lower_no_minimum():
     graph, rng = operator.graph, np.random.default_rng(0)
     T = rng.normal(size=graph.cells + graph.ghosts)
     correction = (operator.face_fluxes(face_weights(CORRECTED, operator.invariants)) - operator.plain_fluxes()) @ T
-    limited = _limit(graph, correction, T)
+    limited = limit_corrections(graph, correction, T)
     off = limited.toarray().copy()
     off[np.arange(graph.cells), np.arange(graph.cells)] = 0.0
     assert (off >= 0.0).all()

@@ -126,7 +126,7 @@ def other_cell(state: object, end: str, *others: object) -> sp.Expr:
     return RIGHT(state, "N" if end == "P" else "P", *others)
 
 
-RIGHT = module._extrapolate_difference
+RIGHT = module.extrapolate_difference
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_wrong_sign_factor_or_upwind_cell_of_r_is_seen(fault: Callable, monkey
     graph, u = triangles()
     dt = 0.6 * courant_step(graph, VORTEX)
     wanted = plain_step(graph, u, LIMITERS["discovered-ramp"].phi, dt, VORTEX)
-    monkeypatch.setattr(module, "_extrapolate_difference", fault)
+    monkeypatch.setattr(module, "extrapolate_difference", fault)
     assert np.abs(take(find("bounded-discovered-ramp"), graph, u, dt) - wanted).max() > 1e-3
 
 

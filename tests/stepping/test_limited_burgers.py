@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fluxforge.bench._rows import cell_means, row_of_squares
-from fluxforge.bench._transport_problems import LEFT, RIGHT, _fan_row, _shock_row
+from fluxforge.bench._transport_problems import LEFT, RIGHT, fan_row, shock_row
 from fluxforge.expression import symbol
 from fluxforge.mesh import Inflow, Mesh, jittered
 from fluxforge.pde import BUILT_IN
@@ -20,7 +20,7 @@ BURGERS = BUILT_IN["burgers"]
 
 @pytest.mark.parametrize("name", DISCOVERED)
 def test_a_shock_moves_at_its_speed_and_hardly_overshoots(name: str) -> None:
-    row = _shock_row(name, 100)
+    row = shock_row(name, 100)
     # The front is found between two centres, to less than a fifth of a cell each time: 2·0.002/0.4 of the speed.
     assert row.measured == pytest.approx(0.7, abs=0.01)
     # One cell within the shock holds a mean, its neighbours a part of it: 1.2 − 0.2 over 100 cells each.
@@ -34,7 +34,7 @@ def test_a_shock_moves_at_its_speed_and_hardly_overshoots(name: str) -> None:
 
 @pytest.mark.parametrize("name", DISCOVERED)
 def test_a_transonic_fan_has_no_jump(name: str) -> None:
-    row = _fan_row(name, 100)
+    row = fan_row(name, 100)
     assert row.measured is not None
     assert row.exact is not None
     # Godunov's flux at the sonic point lets the jump there fall at least as fast as 4 h/t.

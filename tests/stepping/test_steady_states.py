@@ -97,7 +97,7 @@ def test_an_unsolved_system_is_a_numerical_error(monkeypatch: pytest.MonkeyPatch
         def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
             return 0.1 * r
 
-    monkeypatch.setattr(_steady, "_Direct", Wrong)
+    monkeypatch.setattr(_steady, "DirectSolver", Wrong)
     with pytest.raises(NumericalError, match="the steady state is not solved for"):
         ff.steady("euler", MESH, boundary=WALLS)
 

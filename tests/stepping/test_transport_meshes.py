@@ -92,9 +92,9 @@ def test_a_large_mesh_takes_the_same_steps_slot_by_slot(monkeypatch: pytest.Monk
     cases += [("koren-ssp2", dual(warped_quads(5), {"left": Dirichlet(1.0), "right": Neumann(0.2)}))]
     for name, graph in cases:
         u = np.random.default_rng(1).random(graph.cells)
-        monkeypatch.setattr(_stepper, "_LEAST_BY_SLOT", 1 << 14)
+        monkeypatch.setattr(_stepper, "LEAST_CELLS_BY_SLOT", 1 << 14)
         wanted = advance(name, graph, u, 0.01, 3, parameters=SWIRL)
-        monkeypatch.setattr(_stepper, "_LEAST_BY_SLOT", 1)
+        monkeypatch.setattr(_stepper, "LEAST_CELLS_BY_SLOT", 1)
         after = advance(name, graph, u, 0.01, 3, parameters=SWIRL)
         assert np.abs(after - wanted).max() < 1e-13
 

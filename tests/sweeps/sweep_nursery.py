@@ -48,7 +48,7 @@ def _first_times(name: str) -> bool:
     return False
 
 
-def run_job(job: Any, send: Any, real: Any = _worker._run) -> None:
+def run_job(job: Any, send: Any, real: Any = _worker.discover_job) -> None:
     """A job, whose name is kept for the faults and for the list."""
     _point[0] = job.name
     with (Path(os.environ["SWEEP_MARKS"]) / "begun").open("a") as log:
@@ -64,7 +64,7 @@ def save(self: Checkpoints, step: int, *arguments: Any, real: Any = Checkpoints.
 
 def work() -> None:
     """A worker of a sweep."""
-    _worker._run = run_job
+    _worker.discover_job = run_job
     if "SWEEP_REAL" in os.environ:
         Checkpoints.save = save  # type: ignore[method-assign]
     else:

@@ -162,10 +162,10 @@ def test_a_member_that_fails_does_not_disturb_the_others() -> None:
     after, _ = chunk()(state, graphs(), jnp.asarray(40))
     wanted, _ = chunk()(start(), graphs(), jnp.asarray(40))
     assert same(of_member(after, 0), of_member(wanted, 0))
-    done = module._collect_trained(TINY, after)
+    done = module.collect_trained(TINY, after)
     assert done.failed == (False, True)
     assert done.skipped == (0, 40)
-    assert not module._is_finished(after, TINY.training)
+    assert not module.is_finished(after, TINY.training)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_a_gradient_far_beyond_the_usual_one_is_an_explosion(
     size: float, usual: float, number: int, sane: bool
 ) -> None:
     loss, now, before = (jnp.asarray(value) for value in (1.0, size, usual))
-    assert bool(step_module._is_sane(loss, now, before, jnp.asarray(number))) is sane
+    assert bool(step_module.is_sane(loss, now, before, jnp.asarray(number))) is sane
 
 
 @pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
 def test_a_loss_that_is_not_finite_is_not_sane(loss: float) -> None:
     one = jnp.asarray(1.0)
-    assert not bool(step_module._is_sane(jnp.asarray(loss), one, one, jnp.asarray(3)))
+    assert not bool(step_module.is_sane(jnp.asarray(loss), one, one, jnp.asarray(3)))
 
 
 def test_an_explosion_is_not_taken_once_it_is_known_what_is_usual() -> None:

@@ -134,7 +134,7 @@ def _measure(name: str, step: Step, strongest: Mapping[str, np.ndarray]) -> Limi
         name=name,
         jiang_shu={f"{c:g}": float(error) for c, error in zip(COURANT_NUMBERS, errors, strict=True)},
         waves=_waves(run),
-        smooth=_turn_sine(run, 100, SMOOTH_TURNS),
+        smooth=turn_sine(run, 100, SMOOTH_TURNS),
         orders=_orders(run),
         fresh={steps: float(own.mean()) for steps, own in fresh.items()},
         ratios={steps: compare_means(own, strongest[steps]) for steps, own in fresh.items()},
@@ -178,12 +178,12 @@ def _waves(run: Run) -> dict[str, WaveRow]:
     }
 
 
-def _turn_sine(run: Run, cells: int, turns: int) -> WaveRow:
+def turn_sine(run: Run, cells: int, turns: int) -> WaveRow:
     return _row(run, average_cells(0.0, 1.0, cells, _sine), 1.0, float(turns), SMOOTH_COURANT)
 
 
 def _orders(run: Run) -> tuple[float, ...]:
-    errors = [_turn_sine(run, cells, 1).l1 for cells in REFINEMENTS]
+    errors = [turn_sine(run, cells, 1).l1 for cells in REFINEMENTS]
     return tuple(float(np.log2(coarse / fine)) for coarse, fine in pairwise(errors))
 
 

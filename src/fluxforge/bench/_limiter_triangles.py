@@ -145,7 +145,7 @@ def bench_triangles(
         for case in cases:
             for kind in kinds:
                 ran = [run_case(scheme, case, mesh, to) for mesh, to in zip(meshes[kind], fits, strict=True)]
-                rows.append(_row(case, kind, name, *ran))
+                rows.append(compare_refinements(case, kind, name, *ran))
                 fields[case.name, kind, name] = ran[-1].final
     finest = meshes[kinds[0]][-1]
     pictures = [
@@ -221,7 +221,7 @@ def _common_size(meshes: Sequence[Mesh]) -> Size:
     return to
 
 
-def _row(case: Case, kind: str, name: str, coarse: Ran, fine: Ran) -> TriangleRow:
+def compare_refinements(case: Case, kind: str, name: str, coarse: Ran, fine: Ran) -> TriangleRow:
     errors = [relative_l1(ran.graph, ran.final, ran.exact) for ran in (coarse, fine)]
     u, graph = fine.final, fine.graph
     return TriangleRow(

@@ -19,7 +19,7 @@ from fluxforge.skew._problems import make_mesh
 from fluxforge.stepping._steady import steady
 
 # Not those of the search, its validation, or the other rows of the benchmark.
-_SEED, _PROBLEMS = 4 * 10**6, 2
+_SEED, PROBLEMS = 4 * 10**6, 2
 K = ((5.5, 4.5), (4.5, 5.5))
 RIGHT = 100.0
 TENSOR_FAMILIES = ("right", "jittered", "irregular", "quadrilaterals")
@@ -87,7 +87,7 @@ def line_mesh(n: int, seed: int) -> Mesh:
     return Mesh(mesh.points + moves, mesh.cells, mesh.boundary, origin=f"{_LINE} ({n}, seed={seed})")
 
 
-def _error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]:
+def measure_error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]:
     squares, cells = [], 0
     for case in cases:
         solution = steady(
@@ -106,7 +106,7 @@ def _error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]
 
 
 def _rows(problem: str, name: str, meshes: Sequence[Mesh], cases: Sequence[_Case]) -> list[ConductivityRow]:
-    errors = {scheme: [_error(scheme, mesh, cases) for mesh in meshes] for scheme in ("corrected", *SKEWED)}
+    errors = {scheme: [measure_error(scheme, mesh, cases) for mesh in meshes] for scheme in ("corrected", *SKEWED)}
     rows = []
     for scheme, measured in errors.items():
         for k, (cells, error) in enumerate(measured):
@@ -121,7 +121,7 @@ def _rows(problem: str, name: str, meshes: Sequence[Mesh], cases: Sequence[_Case
 def bench_conductivities(sizes: Sequence[int]) -> list[ConductivityRow]:
     """Steady problems with a tensor and with a jump, on meshes of these widths 1/n, n even."""
     rng = np.random.default_rng(_SEED)
-    tensor, jump = ([make(rng) for _ in range(_PROBLEMS)] for make in (tensor_case, jump_case))
+    tensor, jump = ([make(rng) for _ in range(PROBLEMS)] for make in (tensor_case, jump_case))
     rows: list[ConductivityRow] = []
     for family in TENSOR_FAMILIES:
         rows += _rows("tensor", family, [make_mesh(family, n, _SEED) for n in sizes], tensor)

@@ -71,8 +71,8 @@ def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | Non
         ours = our_training(spec, graphs)
         tasks: dict[str, Task] = {"ours": ours.run, "seeds": our_training(many, graphs).run, **_peers(ours)}
         tell("our loop" + (" and PyTorch Geometric's" if pyg_installed() else ""))
-        rates = _rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // STEPS_PER_PEER_STEP)
-    return _record(ours, rates, seeds=seeds, steps=steps)
+        rates = measure_rates(tasks, {"ours": steps, "seeds": steps // seeds}, others=steps // STEPS_PER_PEER_STEP)
+    return record_rates(ours, rates, seeds=seeds, steps=steps)
 
 
 def toy_training(seeds: int) -> recipe.Recipe:
@@ -135,7 +135,7 @@ def _peers(ours: OurTraining) -> dict[str, Task]:
     }
 
 
-def _rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) -> dict[str, float]:
+def measure_rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) -> dict[str, float]:
     """Steps per second of each, at least so many of them a round."""
     # The clock repeats a task at least twice.
     blocks = {name: max(1, steps.get(name, others) // 2) for name in tasks}
@@ -147,7 +147,7 @@ def _repeat_in_blocks(task: Task, block: int) -> Task:
     return lambda times: task(times * block)
 
 
-def _record(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> TrainBench:
+def record_rates(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> TrainBench:
     (pyg, threads), (prepared, prepared_threads) = _fastest_rate(rates, "pyg"), _fastest_rate(rates, "pyg_prepared")
     device = jax.devices()[0]
     return TrainBench(

@@ -81,13 +81,13 @@ def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, 
 def deformation(sizes: Sizes) -> list[Row]:
     """LeVeque's swirl, ψ = sin²πx sin²πy cos(πt/T)/π with T = 1.5, which returns every tracer to where it was."""
     return [
-        _deformation_row(name, profile, scheme, sizes.deformation)
+        deformation_row(name, profile, scheme, sizes.deformation)
         for name, profile in TRACERS.items()
         for scheme in ("upwind", "van-leer-ssp2")
     ]
 
 
-def _deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
+def deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
     mesh = squares(n)
     initial = cell_means(mesh, profile)
     run = simulate(
@@ -107,7 +107,7 @@ def _deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
 
 def burgers(sizes: Sizes) -> list[Row]:
     """A shock from 1.2 to 0.2, which moves at ½(1.2 + 0.2), and the transonic fan from −1 to 1."""
-    problems: tuple[Callable[[str, int], Row], ...] = (_shock_row, _fan_row)
+    problems: tuple[Callable[[str, int], Row], ...] = (shock_row, fan_row)
     return [
         row
         for solve in problems
@@ -131,7 +131,7 @@ def _march_step(scheme: str, n: int, left: float, right: float, start: float, ti
     )
 
 
-def _shock_row(scheme: str, n: int) -> Row:
+def shock_row(scheme: str, n: int) -> Row:
     """The speed at which u falls through ½(u_L + u_R), between two times."""
     run = _march_step(scheme, n, LEFT, RIGHT, 0.3, (SHOCK_TO, SHOCK_FROM))
     (first, last), (start, end) = run.fields[[1, -1]], run.times[[1, -1]]
@@ -141,7 +141,7 @@ def _shock_row(scheme: str, n: int) -> Row:
     return _burgers_row("burgers, shock", run, exact, quantity="speed", measured=float(speed), exact_value=middle)
 
 
-def _fan_row(scheme: str, n: int) -> Row:
+def fan_row(scheme: str, n: int) -> Row:
     """The largest jump between neighbours: h/t in the exact fan, and of order 1 where entropy is violated."""
     run = _march_step(scheme, n, -1.0, 1.0, 0.5, (FAN_TIME, FAN_TIME))
     corners = np.clip((np.arange(n + 1) / n - 0.5) / FAN_TIME, -1, 1)

@@ -29,7 +29,7 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
     if not recorder.linear:
         return _march_family(request, recorder, levels)
     scheme, equation = request.scheme, request.scheme.equation
-    studies = _study_space(request, recorder, levels)
+    studies = study_space(request, recorder, levels)
     if request.quick:
         patch = patch if patch is not None and patch.exact(1) else None
     else:
@@ -51,7 +51,7 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
     return result
 
 
-def _study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[SpaceStudy, ...] | None:
+def study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[SpaceStudy, ...] | None:
     """A study per problem.
 
     The small random meshes of a quick run scatter. Where the scheme claims an order that they neither show nor refute,

@@ -143,7 +143,7 @@ class Objective:
         free = _find_determined(slopes(best), best, noise)
         exact = bool(np.abs(rows(best)).sum() <= EXACT * noise.sum())
         if self._norm == "l1" and not exact and free.any():
-            best, corner = _least_corner(rows, slopes, best, free, near=corner)
+            best, corner = least_corner(rows, slopes, best, free, near=corner)
         else:
             best, corner = _settle(rows, slopes, best, free), None
         # Constants may have moved to where others have the same effect.
@@ -236,7 +236,7 @@ def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " con
     return c
 
 
-def _least_corner(
+def least_corner(
     rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"], *, near: np.ndarray | None
 ) -> tuple[Constants, np.ndarray | None]:
     """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex; with the rows that vanish."""

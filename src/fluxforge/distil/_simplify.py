@@ -206,7 +206,7 @@ class Polisher:
     def settle(self, candidates: Iterable[Candidate]) -> Front:
         """The front, its constants fitted on the whole table, as it is read back from its text."""
         fits = [fit_constants(step.expression, self._table) for step in front_of(candidates)]
-        read = [_read_back(tidy(fit.expression), self._table) for fit in fits if fit]
+        read = [read_back(tidy(fit.expression), self._table) for fit in fits if fit]
         measured = [measure(expr, self._table) for expr in read if expr is not None]
         return front_of(step for step in measured if step)
 
@@ -244,7 +244,7 @@ class Polisher:
         return self._fits[key]
 
 
-def _read_back(expr: sp.Expr, table: Table) -> sp.Expr | None:
+def read_back(expr: sp.Expr, table: Table) -> sp.Expr | None:
     """The formula as the parser reads its text, which is what files hold; None if the parser refuses it."""
     try:
         return parse(to_text(expr), {name: symbol(name) for name in table.names})

@@ -104,9 +104,9 @@ def least_absolute(
     size = np.abs(left).mean()
     if size == 0.0:
         return Vertex(np.linalg.lstsq(J, -r, rcond=None)[0], np.arange(J.shape[1]), 0.0, 1.0)
-    rows, slack = _pivot(left / size, Q, near) if near is not None else (near, -np.inf)
+    rows, slack = improve_vertex(left / size, Q, near) if near is not None else (near, -np.inf)
     if rows is None or slack < -SUBGRADIENT_TOLERANCE:
-        rows, slack = _pivot(left / size, Q, _vanishing_rows(left / size, Q))
+        rows, slack = improve_vertex(left / size, Q, _vanishing_rows(left / size, Q))
     move = np.linalg.solve(J[rows], -r[rows])
     # One round of refinement: the right-hand side may be much smaller than J's entries.
     move = move - np.linalg.solve(J[rows], r[rows] + J[rows] @ move)
@@ -136,7 +136,7 @@ def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:
     return near[order[: Q.shape[1]]]
 
 
-def _pivot(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+def improve_vertex(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
     """Go from vertex to neighbouring vertex while that lowers the sum; the last one is optimal by its subgradient."""
     rows = rows.copy()
     if np.linalg.cond(Q[rows]) > MOST_CONDITION:

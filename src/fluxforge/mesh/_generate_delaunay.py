@@ -134,7 +134,7 @@ def _lie_outside_edge_circles(points: Points, outline: _Outline) -> Bool[np.ndar
     return np.asarray((distance > 1.001 * radius).all(axis=1))
 
 
-def _triangles(domain: AbstractDomain, points: Points) -> _Triangles:
+def triangulate(domain: AbstractDomain, points: Points) -> _Triangles:
     """Delaunay triangles inside the domain, counter-clockwise."""
     # Qhull squares coordinates, which costs digits far from the origin.
     cells = Delaunay(points - points.mean(axis=0)).simplices.astype(np.int64)
@@ -149,7 +149,7 @@ def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Poi
     """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
-        centres, radii = _circumcircles(points[_triangles(domain, points)])
+        centres, radii = _circumcircles(points[triangulate(domain, points)])
         excess = radii / h(centres)
         wanted = (excess > LARGEST_RADIUS) & domain.contains(centres) & _lie_outside_edge_circles(centres, outline)
         order = np.flatnonzero(wanted)[np.argsort(-excess[wanted], kind="stable")]
@@ -180,7 +180,7 @@ def _thin_out(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
 def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
     """Move the inner points, twice between triangulations, which are what costs time."""
     for _ in range(SMOOTHING):
-        cells = _triangles(domain, np.concatenate([outline.points, inner]))
+        cells = triangulate(domain, np.concatenate([outline.points, inner]))
         for _ in range(2):
             moved = _balance_points(h, outline, inner, cells)
             fits = domain.contains(moved) & _lie_outside_edge_circles(moved, outline)
@@ -212,7 +212,7 @@ def _make_conforming(
     """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
-        cells = _triangles(domain, points)
+        cells = triangulate(domain, points)
         missing = ~_has_edges(cells, outline.edges, len(points))
         if not missing.any():
             return outline, inner, cells

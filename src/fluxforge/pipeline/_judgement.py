@@ -58,7 +58,7 @@ from fluxforge.scheme._tableau import TABLEAUX
 # Stencils of formula and network are called alike if they differ by less than this, in the mean.
 AGREEMENT = 0.1
 # Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
-_PROBLEMS = (256, 48)
+LOSS_PROBLEMS = (256, 48)
 # Problems on which a formula is held against the law under noise: the more, the smaller a wrong term that is seen.
 _NOISE_PROBLEMS = (4096, 64)
 Step: TypeAlias = Callable[[Problem], State]
@@ -97,7 +97,7 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
 def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
     """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
     with jax.enable_x64(True):
-        count = _PROBLEMS[isinstance(spec.data, recipe.Meshes)]
+        count = LOSS_PROBLEMS[isinstance(spec.data, recipe.Meshes)]
         problems = problems_by_step(spec, judged_steps(spec), count, JUDGEMENT_KEY + 2)
         step = step_of(cast(network, "float64"))
         readings = read_constants(formula.free, step, spec.loss, problems, start=formula.fitted.values)

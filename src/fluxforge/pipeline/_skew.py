@@ -34,7 +34,7 @@ MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9
 ORDERS_ON = ("right", "jittered", "regular", "irregular")
 # Not coarser: on regular triangles the corrected flux is of higher order for sums of sines, and errors over its rise
 # with the number of cells.
-_JUDGED_N, _JUDGED_SEEDS, _STRETCHED = 24, (1, 2, 3, 4), 64
+JUDGED_N, JUDGED_SEEDS, STRETCHED_MESHES = 24, (1, 2, 3, 4), 64
 _VALIDATION_SEED = 5 * 10**5
 NETWORK = "network.safetensors"
 
@@ -192,10 +192,10 @@ def _choose_laws(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choi
     @cache
     def judge() -> Judge:
         return Judge(
-            n=_JUDGED_N,
-            seeds=_JUDGED_SEEDS,
+            n=JUDGED_N,
+            seeds=JUDGED_SEEDS,
             problems=data.problems,
-            stretched=_STRETCHED,
+            stretched=STRETCHED_MESHES,
             seed=spec.seed,
             conductivity=CONDUCTIVITIES[data.conductivity],
         )

@@ -50,7 +50,7 @@ def _to_lists(value: Any) -> Any:
 
 def _read_value(kind: inspect.Type, value: object, place: Place) -> object:
     """The value as the schema's type, or a refusal that names the field."""
-    for known, read in _READERS.items():
+    for known, read in READERS.items():
         if isinstance(kind, known):
             return read(kind, value, place)
     return value
@@ -211,7 +211,7 @@ def _read_bool(_kind: inspect.BoolType, value: object, place: Place) -> bool:
     return value
 
 
-_READERS: Mapping[type[inspect.Type], Callable[[Any, object, Place], object]] = {
+READERS: Mapping[type[inspect.Type], Callable[[Any, object, Place], object]] = {
     inspect.StructType: _read_table,
     inspect.UnionType: _read_union,
     inspect.DictType: _read_dict,

@@ -73,7 +73,7 @@ class Shown:
 
 def embed_figure(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
     """A figure as inline SVG with its texts; `look` names CSS classes: `narrow`, or `light` on dark pages too."""
-    return Shown(_to_svg(figure, name), caption, alt or caption, look)
+    return Shown(figure_svg(figure, name), caption, alt or caption, look)
 
 
 def page(template: str, **content: Any) -> str:
@@ -132,7 +132,7 @@ def set_powers(text: str) -> str:
     return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
 
 
-def _to_svg(figure: Figure, name: str) -> Markup:
+def figure_svg(figure: Figure, name: str) -> Markup:
     """The figure as inline SVG: no XML head, no fixed size, and identifiers that begin with its name.
 
     Without the name the identifiers of several figures of a page would clash.

@@ -168,7 +168,7 @@ def _limited_space(limiter: Limiter, name: str, words: str, *, cut: bool) -> Spa
 
 def _prepare_limited(limiter: Limiter, cut: bool, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     check_stages(limiter, tag)
-    rear, front = (_extrapolate_difference(state, end, tag, axes) for end in "PN")
+    rear, front = (extrapolate_difference(state, end, tag, axes) for end in "PN")
     face = LimitedFace(equation, state, limiter, rear, front, _cut_to_bounds(tag) if cut else keep_all)
     # A ghost shows no room for steps: what enters through a wall is the wall's own value.
     around = slope_round(state, tag, axes, Ghost.ZERO)
@@ -178,7 +178,7 @@ def _prepare_limited(limiter: Limiter, cut: bool, equation: Equation, state: Sta
     return Prepared((around,), Message(-symbol("A") * (flux + face.diffusion())))
 
 
-def _extrapolate_difference(state: State, end: str, tag: str, axes: Axes) -> sp.Expr:
+def extrapolate_difference(state: State, end: str, tag: str, axes: Axes) -> sp.Expr:
     """The difference of u over d behind P, or ahead of N, from the gradient there: 2 g·d − (u_N − u_P)."""
     return 2 * dot(gradient_symbols(end, axes, tag), vector_symbols("d", axes)) - state.jump
 

@@ -49,7 +49,7 @@ def solve_monotone(operator: FluxOperator, psi: FaceField, source: CellField, wa
     for share, most in _SHARES:
         for _ in range(most):
             nodes = np.concatenate([T, walls])
-            new = _solve(two_point + _limit(graph, correction @ nodes, nodes), graph, source, walls)
+            new = _solve(two_point + limit_corrections(graph, correction @ nodes, nodes), graph, source, walls)
             change = float(np.abs(new - T).max() / np.ptp(np.concatenate([nodes, new])))
             T, number = T + share * (new - T), number + 1
             if change <= TOLERANCE:
@@ -62,7 +62,7 @@ def _solve(matrix: csr_array, graph: DualGraph, source: CellField, walls: np.nda
     return np.asarray(splu(csr_array(-matrix[:, : graph.cells]).tocsc()).solve(right))
 
 
-def _limit(graph: DualGraph, flux: FaceField, T: np.ndarray) -> csr_array:
+def limit_corrections(graph: DualGraph, flux: FaceField, T: np.ndarray) -> csr_array:
     """The limited corrections as c₊ (max T − T_P) + c₋ (min T − T_P): a row per cell, a column per node."""
     owner, other, inner, cells = graph.owner, graph.neighbour, graph.interior, graph.cells
     here, there = np.concatenate([owner, other[:inner]]), np.concatenate([other, owner[:inner]])

@@ -95,7 +95,7 @@ def fit_order(cells: Sequence[int], errors: Sequence[float]) -> float:
     return float(np.polyfit(-0.5 * np.log(cells), np.log(errors), 1)[0])
 
 
-def _held_out_cases(
+def held_out_cases(
     family: str, n: int, seed: int, size: HeldOut, conductivity: Conductivity = SCALAR
 ) -> list[SteadyProblem]:
     """Meshes of one size, each with problems of its own; families of one mesh have all problems on that."""
@@ -122,7 +122,7 @@ def score_family(
     errors: dict[tuple[str, str], list[float]] = {(name, kind): [] for name in laws for kind in (WAVES, SINES)}
     logs: dict[tuple[str, str], list[np.ndarray]] = {key: [] for key in errors}
     for n in size.sizes:
-        cases = _held_out_cases(family, n, seed, size, conductivity)
+        cases = held_out_cases(family, n, seed, size, conductivity)
         cells.append(cases[0].graph.cells)
         base = np.concatenate([case.corrected_errors for case in cases]).reshape(size.meshes, -1)
         # The kinds take turns in the same way on every mesh.
@@ -137,14 +137,14 @@ def score_family(
 
     def score(name: str, kind: str) -> KindScore:
         by_size = errors[name, kind]
-        return KindScore(kind, tuple(by_size), fit_order(cells, by_size), *_summarise_ratios(logs[name, kind]))
+        return KindScore(kind, tuple(by_size), fit_order(cells, by_size), *summarise_ratios(logs[name, kind]))
 
     return {
         name: FamilyScore(family, tuple(cells), (score(name, WAVES), score(name, SINES)), steps[name]) for name in laws
     }
 
 
-def _summarise_ratios(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
+def summarise_ratios(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """The mean ratio, its standard error, and the share of problems below 1; logarithms are meshes × problems by size.
 
     Problems are the same at every size, so that the groups are independent, and the sizes of a group are not.

@@ -195,7 +195,7 @@ def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
         )
 
 
-class _Direct:
+class DirectSolver:
     """Sparse LU."""
 
     def __init__(self, A: csr_array) -> None:
@@ -211,7 +211,7 @@ def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Set
     if solver == "auto":
         solver = "direct" if graph.cells <= DIRECT_MOST_CELLS else "amg" if symmetric else "bicgstab"
     if solver == "direct":
-        return _Direct(A)
+        return DirectSolver(A)
     if solver == "amg":
         off = A - diags_array(A.diagonal())
         if not symmetric or off.data.max(initial=0.0) > 0:

@@ -215,7 +215,7 @@ def _find_boxes(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, "cel
 
 
 # With arrays of its own for every slot, a step of 10⁶ squares takes a fraction of the time; compiling it takes longer.
-_LEAST_BY_SLOT = 1 << 14
+LEAST_CELLS_BY_SLOT = 1 << 14
 
 
 class GeneralStepper(DeviceStepper):
@@ -249,7 +249,7 @@ def general_stepper(
     """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
     check_dimension(scheme, graph)
     fields = resolve(scheme.equation, graph, parameters)
-    by_slot = graph.cells >= _LEAST_BY_SLOT
+    by_slot = graph.cells >= LEAST_CELLS_BY_SLOT
     padded = pad_graph(
         close_walls(graph, scheme.equation, fields),
         scheme.hops(),

@@ -68,7 +68,7 @@ Send = Callable[[Message], None]
 def run_job(job: Job, send: Send) -> Finished | Failed:
     """Make the run of a job, or resume it; an error becomes a message of one line."""
     try:
-        _run(job, send)
+        discover_job(job, send)
     except FluxforgeError as error:
         return Failed(_to_one_line(error))
     except MemoryError:
@@ -83,7 +83,7 @@ def _to_one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _run(job: Job, send: Send) -> None:
+def discover_job(job: Job, send: Send) -> None:
     """The same calls as `fluxforge discover RECIPE -o FOLDER`, or `--resume FOLDER` if the folder holds the run."""
     spec, folder, tell = recipe.from_dict(job.recipe, job.name), Path(job.folder), _throttle(send)
 

@@ -130,7 +130,7 @@ def step_function(spec: Recipe, source: AbstractSource, transform: optax.Gradien
         updates, optimiser = transform.update(gradient, member.optimiser, weights)
         network = eqx.apply_updates(member.network, updates)
         size = jnp.sqrt(sum(jnp.square(leaf).sum() for leaf in jax.tree.leaves(gradient)))
-        sane = _is_sane(total, size, member.usual, number)
+        sane = is_sane(total, size, member.usual, number)
         return _take_step(member, network, optimiser, size=size, sane=sane), terms
 
     return step
@@ -150,7 +150,7 @@ def _loss(
     return jnp.stack(list(terms.values())).sum(), terms
 
 
-def _is_sane(
+def is_sane(
     loss: Float[Array, ""], size: Float[Array, ""], usual: Float[Array, ""], number: Int[Array, ""]
 ) -> Bool[Array, ""]:
     exploded = (number >= FIRST_STEPS) & (size > EXPLOSION * usual) & (usual > 0)

@@ -87,7 +87,7 @@ def train(
         if spec.training.polish is not None:
             _refuse_polish(state, source, spec.training.polish)
         state = run.run_to_end(state)
-    trained = _collect_trained(spec, state)
+    trained = collect_trained(spec, state)
     return trained if spec.training.polish is None else _polish_members(trained, spec, source, spec.training.polish)
 
 
@@ -138,7 +138,7 @@ class _Run:
         chunk = chunk_function(self.spec, optimiser(self.spec.training))
         steps = self.spec.training.steps
         try:
-            while (step := int(state.step)) < steps and not _is_finished(state, self.spec.training):
+            while (step := int(state.step)) < steps and not is_finished(state, self.spec.training):
                 after, means = chunk(state, self.source, jnp.asarray(min(self.spec.training.chunk, steps - step)))
                 self._log(after, means)
                 state = after
@@ -175,7 +175,7 @@ def _failed_members(state: State, spec: Training) -> np.ndarray:
     return np.asarray(state.streak) >= spec.most_skips
 
 
-def _is_finished(state: State, spec: Training) -> bool:
+def is_finished(state: State, spec: Training) -> bool:
     """Whether every member has failed, or none has improved for `patience` chunks."""
     patient = not spec.patience or bool((np.asarray(state.stale) < spec.patience).any())
     return bool(_failed_members(state, spec).all()) or not patient
@@ -192,7 +192,7 @@ def _refuse_failure(state: State, spec: Training, *, kept: bool) -> None:
     )
 
 
-def _collect_trained(spec: Recipe, state: State) -> Trained:
+def collect_trained(spec: Recipe, state: State) -> Trained:
     return Trained(
         network=state.network,
         arms=tuple(spec.arms) or (spec.name,),

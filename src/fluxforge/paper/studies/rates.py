@@ -124,7 +124,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         tell(f"{name}, seed {spec.seed}", done, len(runs))
         run_of_seed = folder / f"{spec.name}-{spec.seed}"
         discovery = discover_in(spec, run_of_seed, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
-        rows[name].append(describe_seed(spec, discovery, _measure_residual(spec, run_of_seed, warn)))
+        rows[name].append(describe_seed(spec, discovery, measure_residual(spec, run_of_seed, warn)))
     recipes = {name: tally(_load_spec(config, name, 0), each) for name, each in rows.items()}
     return Result(NAME, config.preset, config.networks, recipes)
 
@@ -163,7 +163,7 @@ def select_constants(discovery: Discovery) -> dict[str, float]:
     return {name: float(each) for name, each in values.items() if each is not None}
 
 
-def _measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals | None:
+def measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals | None:
     """Mean residuals of the network and of schemes on unseen meshes, for recipes that train on meshes."""
     if not isinstance(spec.data, recipe.Meshes) or spec.loss.residual is None:
         return None

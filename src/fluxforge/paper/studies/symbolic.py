@@ -158,7 +158,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         rows=rows,
         fronts=next((dict(each.fronts) for _, each in explained if each.fronts), {}),
         recovery=count_recoveries(rows),
-        against_step={f"θ = {theta:g}": _follow_step(config, theta, folder, tell) for theta in config.thetas},
+        against_step={f"θ = {theta:g}": follow_step(config, theta, folder, tell) for theta in config.thetas},
         rates=read_rates(folder, RECIPES),
     )
 
@@ -234,7 +234,7 @@ def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
     return recoveries
 
 
-def _follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
+def follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
     """The constants of least residual at every Δt, and those of a network trained on all of them."""
     shortest = config.longest / 20.0
     spec = _load_spec("first-order-pinn", config, **{"loss.residual.theta": theta})
