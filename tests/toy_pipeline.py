@@ -104,7 +104,7 @@ def _write_report(result: Discovery, folder: Path, *, metrics: Any, **_: object)
 
 
 def follow_step(config: Any, theta: float, folder: Path, tell: Any) -> symbolic.AgainstStep:
-    symbolic._train(symbolic._load_spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
+    symbolic.train_in_folder(symbolic.load_spec("first-order-pinn", config), folder / f"residual-{theta:g}", tell)
     constants = {"a1": 1.0, "c1": 1.0}
     row = symbolic.StepConstants(step=0.1, constants=constants, loss=0.0, alone=1.0)
     return symbolic.AgainstStep([row], constants, constants)

@@ -60,6 +60,6 @@ def run_decoy(tmp_path: Path) -> RunDecoy:
     def run(name: str, **changes: Any) -> dict[str, Any]:
         decoy: Decoy = DECOYS[name]
         decoy = replace(decoy, changes={**decoy.changes, **changes.pop("changes", {})}, **changes)
-        return asdict(controls._run_decoy(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail))
+        return asdict(controls.run_decoy(decoy, controls.Config(), tmp_path, lambda *_: None, pytest.fail))
 
     return run

@@ -38,7 +38,7 @@ def test_a_training_that_is_interrupted_and_resumed_gives_the_same_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The choice among the networks takes 2,048 steps, and is the same for the same networks.
-    monkeypatch.setattr(_train, "_choose", lambda weights, plan: TrainedLimiter(weights, 0, np.ones(3), ()))
+    monkeypatch.setattr(_train, "choose_limiter", lambda weights, plan: TrainedLimiter(weights, 0, np.ones(3), ()))
     # Every run would compile its own chunks of steps.
     shared = cache(partial(_train.train_chunk, _train.plan_training(small())))
     monkeypatch.setattr(_train, "train_chunk", lambda plan, phase, steps: shared(phase, steps))

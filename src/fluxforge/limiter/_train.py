@@ -205,10 +205,10 @@ def train_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
         if step % spec.training.checkpoint_every < count or step in (plan.turn, plan.steps):
             folder.metrics.sync()
             folder.checkpoints.save(step, state, fingerprint=mark)
-    return _choose(state.weights, plan)
+    return choose_limiter(state.weights, plan)
 
 
-def _choose(weights: Weights, plan: Plan) -> TrainedLimiter:
+def choose_limiter(weights: Weights, plan: Plan) -> TrainedLimiter:
     """The network whose worst ratio on profiles of its own is least."""
     profiles, c = draw_rows(jax.random.key(plan.seed + NETWORK_CHOICE), _CHOICE_ROWS)
     each = jax.jit(jax.vmap(lambda one: ratios(network_phi(one), profiles, c)))(weights)

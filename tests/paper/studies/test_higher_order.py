@@ -133,7 +133,7 @@ def problems(held: Problem) -> dict[float, Problem]:
 def test_least_residual_tends_to_the_midpoint_rule_and_as_printed_to_first_order(
     problems: dict[float, Problem],
 ) -> None:
-    half, one = (higher_order._minimise(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
+    half, one = (higher_order.minimise(SPEC, {"loss.residual.theta": theta}, 2, problems) for theta in (0.5, 1.0))
     for direct, wanted in ((half, MIDPOINT), (one, dict.fromkeys(MIDPOINT, 1.0))):
         for name, value in wanted.items():
             assert abs(direct.limit[name] - value) <= direct.uncertainty[name] < 1e-2
@@ -155,7 +155,7 @@ def test_least_residual_at_the_old_time_is_the_first_order_scheme_at_every_step(
     problems: dict[float, Problem],
 ) -> None:
     # Its residual at θ = 0 is nothing at all: the second layer is Euler's, and adds nothing of the first's.
-    direct = higher_order._minimise(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
+    direct = higher_order.minimise(SPEC, {"loss.residual.theta": 0.0}, 2, problems)
     for row in direct.rows:
         assert row.loss < 1e-11
         assert row.constants == pytest.approx({"a1": 0.0, "c1": 0.0, "a2": 1.0, "c2": 1.0}, abs=1e-8)
@@ -204,7 +204,7 @@ def test_networks_are_found_once_their_run_is_finished(tmp_path: Path) -> None:
 
 
 def test_names_of_variants_are_those_of_folders() -> None:
-    plain = [higher_order._name_folder(name) for name in higher_order.VARIANTS]
+    plain = [higher_order.name_folder(name) for name in higher_order.VARIANTS]
     assert plain[0] == "two-layers-theta-0"
     assert "four-layers-theta-half" in plain
     assert len(set(plain)) == len(plain)
@@ -214,24 +214,24 @@ def test_names_of_variants_are_those_of_folders() -> None:
 def test_every_variant_is_a_recipe_and_a_quick_one_is_trained_for_less() -> None:
     quick = higher_order.Config()
     for base, changes in higher_order.VARIANTS.values():
-        spec = quick.load_recipe(base, "quick", {**changes, **higher_order._choose_steps(quick)})
+        spec = quick.load_recipe(base, "quick", {**changes, **higher_order.choose_steps(quick)})
         assert spec.training.steps * 4 == recipe.load("midpoint").training.steps
-    assert higher_order._choose_steps(higher_order.Config(preset="paper")) == {"training.steps": 5000}
-    assert higher_order._choose_steps(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
-    assert higher_order._choose_steps(higher_order.Config(changes={"training.steps": 5})) == {}
+    assert higher_order.choose_steps(higher_order.Config(preset="paper")) == {"training.steps": 5000}
+    assert higher_order.choose_steps(higher_order.Config(variant_steps=5)) == {"training.steps": 5}
+    assert higher_order.choose_steps(higher_order.Config(changes={"training.steps": 5})) == {}
 
 
 def test_small_networks_of_four_layers_learn_at_a_lower_rate_and_others_do_not() -> None:
     quick, paper = higher_order.Config(), higher_order.Config(preset="paper")
     for _, changes in higher_order.VARIANTS.values():
-        assert bool(higher_order._lower_rate(quick, changes)) == (changes.get("network.layers") == 4)
-        assert higher_order._lower_rate(paper, changes) == {}
+        assert bool(higher_order.lower_rate(quick, changes)) == (changes.get("network.layers") == 4)
+        assert higher_order.lower_rate(paper, changes) == {}
     (base, four) = higher_order.VARIANTS["four layers, θ = ½"]
-    spec = quick.load_recipe(base, "quick", {**four, **higher_order._lower_rate(quick, four)})
+    spec = quick.load_recipe(base, "quick", {**four, **higher_order.lower_rate(quick, four)})
     assert spec.training.learning_rate * 2 == recipe.load("midpoint").training.learning_rate
     assert spec.training.warm_up == 0.05
     asked = higher_order.Config(changes={"training.learning_rate": 1e-4})
-    assert higher_order._lower_rate(asked, four) == {"training.warm_up": 0.05}
+    assert higher_order.lower_rate(asked, four) == {"training.warm_up": 0.05}
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def test_seeds_are_the_presets_unless_they_are_asked_for() -> None:
     assert (rates.Config().networks, rates.Config(preset="paper").networks) == (5, 10)
     assert rates.Config(changes={"seeds": 7}).networks == 7
     # The recipes are the shipped ones at both presets.
-    own = rates._load_spec(rates.Config(preset="paper"), "two-hop", 3)
+    own = rates.load_spec(rates.Config(preset="paper"), "two-hop", 3)
     assert own == recipe.override(recipe.load("two-hop"), {"seed": 3})
 
 

@@ -146,8 +146,8 @@ def test_the_pair_drawn_is_the_one_trained_on(result: dict[str, Any]) -> None:
 def test_a_missing_gmsh_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(setup, "gmsh_problem", lambda: "libGLU.so.1 is missing")
-    assert setup._find_engine("auto", told.append) == "the built-in engine"
+    assert setup.find_engine("auto", told.append) == "the built-in engine"
     assert "libGLU" in told[0]
-    assert setup._find_engine("builtin", told.append) == "the built-in engine"
-    assert setup._find_engine("gmsh", told.append) == "gmsh"
+    assert setup.find_engine("builtin", told.append) == "the built-in engine"
+    assert setup.find_engine("gmsh", told.append) == "gmsh"
     assert len(told) == 1

@@ -107,7 +107,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     rows = []
     for done, name in enumerate(config.decoys):
         tell(name, done, len(config.decoys))
-        rows.append(_run_decoy(DECOYS[name], config, folder, tell, warn))
+        rows.append(run_decoy(DECOYS[name], config, folder, tell, warn))
     counts = {each: sum(row.outcome == each for row in rows) for each in (OK, FOOLED, MISSED)}
     return Result(NAME, config.preset, len(rows), rows, environment(), counts)
 
@@ -143,7 +143,7 @@ def make_recipe(decoy: Decoy, config: Config) -> recipe.Recipe:
     )
 
 
-def _run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
+def run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
     """The row of one decoy: read from its folder if it is finished and unchanged, otherwise run."""
     spec = make_recipe(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:

@@ -79,9 +79,9 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         networks[name] = _measure(network, spec)
     for name in config.variants:
         base, changes = VARIANTS[name]
-        more = {**_choose_steps(config), **_lower_rate(config, changes)}
+        more = {**choose_steps(config), **lower_rate(config, changes)}
         spec = config.load_recipe(base, config.preset, {**changes, **more})
-        networks[name] = _train_variant(spec, folder / _name_folder(name), prefix_progress(tell, name))
+        networks[name] = _train_variant(spec, folder / name_folder(name), prefix_progress(tell, name))
     return Result(
         experiment=NAME,
         preset=config.preset,
@@ -97,13 +97,13 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     )
 
 
-def _choose_steps(config: Config) -> recipe.Changes:
+def choose_steps(config: Config) -> recipe.Changes:
     """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
     is_given = config.variant_steps is None and "training.steps" in config.changes
     return {} if is_given else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
-def _lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
+def lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
@@ -111,7 +111,7 @@ def _lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
     return {name: value for name, value in slower.items() if name not in config.changes}
 
 
-def _name_folder(variant: str) -> str:
+def name_folder(variant: str) -> str:
     plain = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
     return plain.replace(" ", "-")
 
@@ -169,15 +169,15 @@ def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Dir
     base = config.load_recipe("midpoint", "quick", {})
     with jax.enable_x64(True):
         problems = problems_by_step(base, (1.0, 0.75, *ladder(base)), config.problems)
-        two = {f"θ = {theta:g}": _minimise(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
+        two = {f"θ = {theta:g}": minimise(base, {"loss.residual.theta": theta}, 2, problems) for theta in THETAS}
         four = {
-            "θ = ½": _minimise(base, {}, 4, problems),
-            "hermite": _minimise(base, {"loss.residual.kind": "hermite"}, 4, problems),
+            "θ = ½": minimise(base, {}, 4, problems),
+            "hermite": minimise(base, {"loss.residual.kind": "hermite"}, 4, problems),
         }
     return two, four
 
 
-def _minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problems: Mapping[float, Problem]) -> Direct:
+def minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problems: Mapping[float, Problem]) -> Direct:
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
     free = layer_stages(FLUX, start, layers)

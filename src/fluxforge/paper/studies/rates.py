@@ -120,16 +120,17 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     runs = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
     for done, (name, k) in enumerate(runs):
-        spec = _load_spec(config, name, k)
+        spec = load_spec(config, name, k)
         tell(f"{name}, seed {spec.seed}", done, len(runs))
         run_of_seed = folder / f"{spec.name}-{spec.seed}"
         discovery = discover_in(spec, run_of_seed, prefix_progress(tell, f"{spec.name}, seed {spec.seed}"), warn)
         rows[name].append(describe_seed(spec, discovery, measure_residual(spec, run_of_seed, warn)))
-    recipes = {name: tally(_load_spec(config, name, 0), each) for name, each in rows.items()}
+    recipes = {name: tally(load_spec(config, name, 0), each) for name, each in rows.items()}
     return Result(NAME, config.preset, config.networks, recipes)
 
 
-def _load_spec(config: Config, name: str, k: int) -> recipe.Recipe:
+def load_spec(config: Config, name: str, k: int) -> recipe.Recipe:
+    """The recipe of a run with the k-th seed after its own."""
     return config.load_recipe(name, "quick", {"seed": recipe.load(name).seed + k, "seeds": 1})
 
 

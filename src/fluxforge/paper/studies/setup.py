@@ -108,7 +108,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     tell("meshes", 1, 3)
     spec = recipe.Meshes(meshes=config.meshes, cells=config.cells, engine=config.engine)
     generated = meshes(spec, SEED)
-    engine = _find_engine(config.engine, warn)
+    engine = find_engine(config.engine, warn)
     tell("neighbourhoods", 2, 3)
     result = Result(
         experiment=NAME,
@@ -122,7 +122,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
     return result
 
 
-def _find_engine(wanted: str, warn: Warn) -> str:
+def find_engine(wanted: str, warn: Warn) -> str:
     """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:

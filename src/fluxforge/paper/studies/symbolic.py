@@ -142,18 +142,18 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     """The recovery table, and the constant against Δt; finished runs in the folder are read."""
     problems = {name: engine.available() for name, engine in ENGINES.items()}
     engines = [name for name, problem in problems.items() if problem is None]
-    spec = _load_spec("first-order", config, seeds=config.networks)
+    spec = load_spec("first-order", config, seeds=config.networks)
     explained = _explain_all(spec, folder / "first-order", engines, tell)
     for alpha in config.diffusivities:
-        spec = _load_spec("first-order", config, seeds=1, diffusivity=alpha)
+        spec = load_spec("first-order", config, seeds=1, diffusivity=alpha)
         explained += _explain_all(spec, folder / f"alpha-{alpha:g}", engines[:1], tell)
     rows = [row for row, _ in explained]
     return Result(
         experiment=NAME,
         preset=config.preset,
         engines=engines,
-        update={name: _load_spec(name, config).network.update for name in RECIPES},
-        data="two-cells" if isinstance(_load_spec("first-order", config).data, recipe.TwoCells) else "pairs",
+        update={name: load_spec(name, config).network.update for name in RECIPES},
+        data="two-cells" if isinstance(load_spec("first-order", config).data, recipe.TwoCells) else "pairs",
         left_out={name: problem for name, problem in problems.items() if problem},
         rows=rows,
         fronts=next((dict(each.fronts) for _, each in explained if each.fronts), {}),
@@ -163,7 +163,8 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
     )
 
 
-def _load_spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
+def load_spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
+    """A shipped recipe at the size of the preset, with changes of the study's own."""
     return config.load_recipe(name, config.preset, own)
 
 
@@ -172,7 +173,7 @@ def _explain_all(
 ) -> list[tuple[Row, Discovery]]:
     """Train all seeds side by side, then explain each network by every engine; failures are rows like any other."""
     assert spec.search is not None
-    trained = _train(spec, folder / "training", tell)
+    trained = train_in_folder(spec, folder / "training", tell)
     rows = []
     for engine in engines:
         for seed in range(spec.seeds):
@@ -183,7 +184,8 @@ def _explain_all(
     return rows
 
 
-def _train(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
+def train_in_folder(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
+    """Train the networks of a recipe, or go on where its folder was left."""
     what = f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}"
     with run_folder(folder, spec, warn=lambda _: None) as held:
         return train(spec, source(spec), folder=held, tell=lambda step, steps, _: tell(what, step, steps))
@@ -237,9 +239,9 @@ def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
 def follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
     """The constants of least residual at every Δt, and those of a network trained on all of them."""
     shortest = config.longest / 20.0
-    spec = _load_spec("first-order-pinn", config, **{"loss.residual.theta": theta})
+    spec = load_spec("first-order-pinn", config, **{"loss.residual.theta": theta})
     spec = with_steps(spec, shortest, config.longest)
-    trained = _train(spec, folder / f"residual-{theta:g}", tell)
+    trained = train_in_folder(spec, folder / f"residual-{theta:g}", tell)
     with jax.enable_x64(True):
         problems = problems_by_step(spec, (*ladder(spec), 0.1), config.problems)
         limit = small_steps(layer_stages(FLUX, {"a1": 1.0, "c1": 1.0}, 1), spec.loss, problems)
