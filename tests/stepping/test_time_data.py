@@ -1,7 +1,10 @@
 """Sources, walls and parameters that change in time: each stage of every integrator sees them at its own time."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import jax
 import jaxtyping
 import numpy as np
 import pytest
@@ -177,3 +180,30 @@ def test_data_that_cannot_be_are_refused(changes: dict[str, object], words: str)
     with pytest.raises(InputError, match=words) as caught:
         simulate(mesh=mesh, **(problem | changes))  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def single_by_default() -> Iterator[None]:
+    """JAX as users find it: without 64-bit numbers unless a context asks for them."""
+    jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", True)
+
+
+@pytest.mark.usefixtures("single_by_default")
+@pytest.mark.parametrize(
+    ("scheme", "options"),
+    [
+        ("euler", {"boundary": {"left": lambda x, y, t: 1 + np.sin(1e4 * t) + 0 * x}}),
+        ("euler", {"source": lambda x, y, t: x + t}),
+        ("euler", {"initial": "x", "parameters": {"alpha": "1 + t"}}),
+        ("corrected-rk4", {"initial": "x", "equation": "conduction", "parameters": {"k": "1 + t*x"}}),
+        ("euler", {"source": lambda x, y, t: x + t, "dtype": "float32"}),
+    ],
+)
+def test_python_functions_of_time_are_in_double_precision_whatever_jax_is_set_to(
+    scheme: str, options: dict[str, Any]
+) -> None:
+    final = ff.simulate(scheme, squares(20), steps=4, **options).final
+    jax.config.update("jax_enable_x64", True)
+    np.testing.assert_array_equal(final, ff.simulate(scheme, squares(20), steps=4, **options).final)

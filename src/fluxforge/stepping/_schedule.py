@@ -33,6 +33,41 @@ from fluxforge.scheme._scheme import Ghost, Scheme
 Time = Float[Array, ""]
 
 
+def _call_host(function: Callable[[np.ndarray], Any], shapes: Any, time: Time) -> Any:
+    """What a function of the time returns on the host, in a compiled step; a tree of arrays of the given shapes.
+
+    Doubles cross as pairs of 32-bit words. JAX runs callbacks in threads of its own, where `jax.enable_x64` of the
+    caller does not apply: unless 64-bit numbers are switched on for the whole process, doubles would be rounded there.
+    """
+
+    def call(words: Any) -> Any:
+        content = np.asarray(words)
+        return jax.tree.map(_to_words, function(content.view(np.float64)[0] if content.ndim else content))
+
+    words = jax.tree.map(_describe_words, shapes)
+    received = jax.pure_callback(
+        call, words, jax.lax.bitcast_convert_type(time, jnp.uint32) if _is_wide(time) else time
+    )
+    return jax.tree.map(
+        lambda each, shape: jax.lax.bitcast_convert_type(each, shape.dtype) if _is_wide(shape) else each,
+        received,
+        shapes,
+    )
+
+
+def _is_wide(numbers: Any) -> bool:
+    return bool(numbers.dtype == np.float64)
+
+
+def _describe_words(shape: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((*shape.shape, 2), np.uint32) if _is_wide(shape) else shape
+
+
+def _to_words(values: np.ndarray) -> np.ndarray:
+    """Doubles as pairs of words along a new last axis; other numbers as they are."""
+    return np.ascontiguousarray(values[..., None]).view(np.uint32) if _is_wide(values) else values
+
+
 class Varying(eqx.Module):
     """A formula or function of place and time at fixed places."""
 
@@ -60,7 +95,7 @@ class Varying(eqx.Module):
         """The values at one time."""
         shape = self.places.shape[:1]
         if self.function is not None:
-            return jax.pure_callback(self.function, jax.ShapeDtypeStruct(shape, self.places.dtype), time)
+            return _call_host(self.function, jax.ShapeDtypeStruct(shape, self.places.dtype), time)
         known = {symbol(name): self.places[:, i] for i, name in enumerate(COORDINATES[: self.places.shape[1]])}
         assert self.expression is not None
         values = evaluate(self.expression, known | {symbol(TIME): time}, jnp)
@@ -175,7 +210,7 @@ class Schedule(eqx.Module):
             parameters[self.clock] = time
         graph, follow, conductance = self.graph, self.follow, self.conductance
         if self.host is not None:
-            data = jax.pure_callback(self.host.try_at, self.host.shapes, time)
+            data = _call_host(self.host.try_at, self.host.shapes, time)
             parameters |= {name: value for name, value in data["constants"].items() if name != self.clock}
             graph = _set_parameters(graph, data["cells"], data["geometry"])
             follow, conductance = data["walls"]["follow"], data["walls"]["conductance"]
