@@ -32,6 +32,11 @@ def run() -> Simulation:
     return ff.simulate("euler", MESH, initial="sin(pi*x)*sin(pi*y)", steps=4, save_every=2)
 
 
+def test_a_graph_is_one_line() -> None:
+    counted = "4 cells, 4 faces between them, 8 boundary faces"
+    assert repr(ff.dual(squares(2))) == f"DualGraph(squares(2): {counted})"
+
+
 def test_a_mesh_is_one_line_and_a_drawing_of_its_cells() -> None:
     assert repr(squares(2)) == "Mesh(squares(2): 4 quadrilaterals, 9 points; boundary: left, right, bottom, top)"
     text = MESH._repr_html_()
@@ -120,6 +125,10 @@ def test_the_error_of_a_run_is_that_of_its_last_field(run: Simulation) -> None:
     assert apart.max == pytest.approx(2.0, rel=1e-14)
     assert apart.l2 == pytest.approx(2.0, rel=1e-14)
     by_formula = run.error("exp(-2*pi**2*t)*sin(pi*x)*sin(pi*y)")
+    by_function = run.error(lambda x, y, t: np.exp(-2 * np.pi**2 * t) * np.sin(np.pi * x) * np.sin(np.pi * y))
+    assert by_function.l2 == pytest.approx(by_formula.l2, rel=1e-12)
+    with pytest.raises(InputError, match=r"^exact: unknown function 'sinn'"):
+        run.error("sinn(x)")
     decay = math.exp(-2 * math.pi**2 * run.times[-1])
     by_function = run.error(lambda x, y: decay * np.sin(np.pi * x) * np.sin(np.pi * y))
     # The same products in another order, and errors a hundredth of the field: 1e-16 / 1e-2, some of them.

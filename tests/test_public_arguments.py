@@ -321,3 +321,18 @@ def test_every_public_function_is_asked() -> None:
 @pytest.mark.parametrize("number", [np.float64(0.25), np.float32(0.25), np.array(0.25), sp.Rational(1, 4), 1])
 def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
     assert problem(diffusivity=number, steps=np.int64(2), save_every=np.array(1)).steps == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ff.simulate("euler", MESH, initial=None), r"the initial temperature should be numbers: .*; got None"),
+        (lambda: ff.simulate("euler", MESH, parameters=[1]), "parameters should be a mapping .*, got a list of 1"),
+        (lambda: ff.simulate("euler", MESH, equation=3), "equation should be an equation, .*, got 3"),
+        (lambda: ff.equation(None), "equation should be an equation, .*, got None"),
+        (lambda: ff.discover("first-order", changes={"training.step": 3}), r"changes: unknown field 'training\.step'"),
+    ],
+)
+def test_values_of_another_kind_are_bad_input(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()

@@ -17,8 +17,8 @@ def describe_value(value: object) -> str:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"an array of shape {shape}"
-    if callable(value) and not isinstance(value, type):
-        return f"a function ({getattr(value, '__name__', type(value).__name__)})"
+    if callable(value) and hasattr(value, "__name__") and not isinstance(value, type):
+        return f"a function ({value.__name__})"
     # The repr of a container may be very long, or recurse too deeply.
     text = repr(value) if isinstance(value, str | bytes | numbers.Number | None) else _describe_object(value)
     return " ".join(f"{text:.60}".split())

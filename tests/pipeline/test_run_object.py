@@ -86,6 +86,7 @@ def test_a_run_has_its_verdict_scheme_certificate_and_document(folder: Path) -> 
     assert run.certificate is not None
     assert (run.certificate.verdict, run.certificate.time_order) == ("no claims", 1.0)
     assert run.certificate.lines[0].property == "linear"
+    assert "<td>holds</td><td>linear</td><td>e</td>" in run.certificate._repr_html_()
 
 
 def test_loading_a_run_reads_no_network_before_it_is_used(folder: Path, tmp_path: Path) -> None:

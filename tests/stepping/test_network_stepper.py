@@ -1,6 +1,7 @@
 """A network on a mesh behaves as a scheme's stepper does, in the units it was trained in."""
 
 from functools import cache
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,11 +15,13 @@ from fluxforge.gnn import Network
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import Size, pad_to_size
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered
+from fluxforge.pde import HEAT
 from fluxforge.scheme.reference import BUILT_IN
-from fluxforge.stepping import AbstractStepper, network_stepper
+from fluxforge.stepping import AbstractStepper, TrainedNetwork, network_stepper, simulate
 from small_networks import Numbers, Plain, random_network, spec
 from strategies import BOUNDARIES, MESHES, moved, noise, whole_step
 
+MESH = jittered(4)
 GRAPH = dual(MESHES["mixed"], BOUNDARIES["both"])
 PRIMITIVE = spec(mlp="gated", depth=1, aggregate="max")
 
@@ -131,9 +134,26 @@ def test_steppers_of_one_padded_size_share_a_compilation() -> None:
     assert before[5] == before[4]
 
 
-def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is() -> None:
+@pytest.mark.parametrize("parameters", [{"alpha": 2.0}, {"beta": 1.0}])
+def test_a_network_refuses_parameters_it_was_not_trained_with(parameters: Any) -> None:
+    trained = TrainedNetwork("euler", euler(), HEAT, {"alpha": 1.0})
+    np.testing.assert_array_equal(trained(MESH, "x", dt=1e-3, parameters={"alpha": 1}), trained(MESH, "x", dt=1e-3))
+    with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
+        trained(MESH, "x", dt=1e-3, parameters=parameters)
+    with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
+        simulate(trained, MESH, initial="x", dt=1e-3, steps=1, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda graph, dt: network_stepper(euler(), graph, dt).advance,
+        TrainedNetwork("euler", euler(), HEAT, {"alpha": 1.0}),
+    ],
+)
+def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is(step: Any) -> None:
     mesh = jittered(6)
-    certificate = verify_step(lambda graph, dt: network_stepper(euler(), graph, dt).advance, mesh=mesh)
+    certificate = verify_step(step, mesh=mesh)
     verdicts = {line.property: line.verdict for line in certificate.lines}
     assert certificate.linearity is not None
     assert certificate.linearity.linear

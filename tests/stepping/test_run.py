@@ -72,7 +72,7 @@ def test_the_initial_field_is_a_number_a_formula_a_function_or_an_array(
     [
         (np.zeros(3), r"^the initial temperature should be 24 finite numbers, got an array of shape \(3,\)$"),
         (np.zeros((24, 1)), "shape"),
-        (np.full(24, np.inf), "the initial temperature should be"),
+        (np.full(24, np.inf), "^the initial temperature should be finite, and is inf in cell 0$"),
         (float("nan"), "the initial temperature is nan at"),
         ("x + t", "unknown symbol 't'"),
         ("log(x - 5)", "is nan at x"),
@@ -326,3 +326,8 @@ def test_a_scheme_that_blew_up_has_no_difference() -> None:
 def test_there_must_be_something_to_compare() -> None:
     with pytest.raises(InputError, match="there is no scheme to compare"):
         compare([], MESH)
+
+
+def test_a_time_of_more_steps_than_a_run_can_take_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^a time of 1 takes 1e\+300 steps of 1e-300: at most 1e\+12$"):
+        simulate("euler", MESH, dt=1e-300, end_time=1.0)

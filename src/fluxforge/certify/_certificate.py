@@ -3,6 +3,7 @@
 import html
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +38,13 @@ EXACT_DIFFUSION = 1e-6
 FITTED_DIFFUSION = 0.02
 # The larger tolerance where the errors converge: the diffusivity is fitted on one size of mesh only.
 NEAR_DIFFUSION = 0.05
+
+
+def certificate_html(scheme: str, verdict: str, rows: Iterable[tuple[str, str, str]], summary: str = "") -> str:
+    """What a notebook shows of a certificate: the verdict on its claims, and verdict, property and evidence by line."""
+    lines = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
+    head = f"<p><b>{html.escape(scheme)}</b>: {verdict}. {html.escape(summary)}</p>"
+    return f"{head}<table><tr><th>verdict</th><th>property</th><th>evidence</th></tr>{lines}</table>"
 
 
 @dataclass(frozen=True)
@@ -123,12 +131,8 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """The same for notebooks, with the lines as a table."""
-        rows = "".join(
-            f"<tr><td>{line.verdict}</td><td>{html.escape(line.property)}</td><td>{html.escape(line.evidence)}</td></tr>"
-            for line in self.lines
-        )
-        head = f"<p><b>{html.escape(self.scheme)}</b>: {self.verdict}. {html.escape(self.summary)}</p>"
-        return f"{head}<table><tr><th>verdict</th><th>property</th><th>evidence</th></tr>{rows}</table>"
+        rows = ((line.verdict, line.property, line.evidence) for line in self.lines)
+        return certificate_html(self.scheme, self.verdict, rows, self.summary)
 
     @property
     def contradicted(self) -> tuple[ClaimCheck, ...]:

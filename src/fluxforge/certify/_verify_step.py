@@ -6,7 +6,6 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
 from fluxforge._arguments import check_kind, check_text
@@ -25,21 +24,26 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import HEAT
+from fluxforge.stepping._stepper import AbstractMethod
 
 # From a graph and a time step to one step T ↦ T', differentiable by JAX.
-MakeStep = Callable[[DualGraph, float], Callable[[Float[Array, " cells"]], Float[Array, " cells"]]]
+MakeStep = Callable[[DualGraph, float], Callable[[State], State]]
 
 # Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
 STEP_TOLERANCE = 1e-10
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
-def verify_step(make_step: MakeStep, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
+def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
     """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
+
+    `make_step(graph, dt)` returns the step T ↦ T' on a graph; the network of a run is taken as well.
 
     Lines: linearity, hops, conservation under insulation, preservation of constants, growth and maximum principle at
     several fractions of the Fourier step, and the diffusivity on squares. The source is 0 and the diffusivity 1.
     """
+    if isinstance(make_step, AbstractMethod):
+        return verify_step(make_step.stepper, name=name, mesh=mesh)
     check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
     check_text(name, "name")
     mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)

@@ -49,8 +49,9 @@ def export(
     """
     refuse_if(
         {
-            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax, and -o FILE": mesh is not None
-            and (to not in MESH_FORMATS or output is None),
+            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax": mesh is not None
+            and to not in MESH_FORMATS,
+            "--mesh is written beside the code: give -o FILE for it": mesh is not None and output is None,
             "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
             "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
         }

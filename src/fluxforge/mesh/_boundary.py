@@ -165,6 +165,8 @@ def evaluate_at(
     except ExpressionError as error:
         raise ExpressionError(f"{what.rstrip(',')}: {error}") from error
     try:
+        if answer is None:
+            raise TypeError("NumPy would take None for nan")
         values = np.asarray(answer, dtype=float)
     except (TypeError, ValueError) as error:
         wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"

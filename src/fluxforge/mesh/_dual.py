@@ -38,7 +38,7 @@ class OnDemand(Mapping[Key, np.ndarray]):
         return len(self._makers)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DualGraph:
     """Cells as nodes, faces as edges, boundary faces as edges to ghosts.
 
@@ -86,6 +86,10 @@ class DualGraph:
     wrapped: int = 0
     region: Int[np.ndarray, " cells"] | None = None
     regions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counted = f"{self.cells:,} cells, {self.interior:,} faces between them, {self.ghosts:,} boundary faces"
+        return " ".join(f"DualGraph({self.origin:.80}: {counted})".split())
 
     @property
     def dimension(self) -> int:

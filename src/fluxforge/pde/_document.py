@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import sympy as sp
 
+from fluxforge._arguments import check_path
 from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
@@ -65,7 +66,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
         return find(equation).with_reaction(reaction)
     if isinstance(equation, Equation):
         return equation
-    name = os.fspath(equation)
+    name = check_path(equation, "equation", "an equation, the name of a built-in one or the path of a .toml file")
     if name in BUILT_IN:
         return BUILT_IN[name]
     if Path(name).suffix == ".toml" or Path(name).is_file():

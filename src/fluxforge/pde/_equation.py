@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import sympy as sp
 
+from fluxforge._arguments import check_kind
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
@@ -86,9 +87,10 @@ class Equation:
         """Values by parameter name; `words` name parameters by their meaning: `diffusivity=2` sets heat's α.
 
         Words whose value is None are ignored. Raises EquationError for a word that no parameter has as its meaning, and
-        for a parameter that is given twice.
+        for a parameter that is given twice, InputError for values that are no mapping.
         """
-        settings = dict(values or {})
+        wanted = "a mapping from names to values"
+        settings = {} if values is None else dict(check_kind(values, "parameters", Mapping, wanted))
         for word, value in words.items():
             if value is None:
                 continue

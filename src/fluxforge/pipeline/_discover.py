@@ -69,7 +69,7 @@ def discover(
     """
     _check_arguments(source, output, changes, command, tell, warn)
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)
-    spec = recipe.self_contained(recipe.override(spec, changes) if changes else spec)
+    spec = recipe.self_contained(recipe.override(spec, changes, "changes") if changes else spec)
     output = free_folder(spec) if output is None else Path(output)
     check_feasible(spec)
     with RunFolder.create(output, description=describe_run(spec, command), warn=warn) as folder:

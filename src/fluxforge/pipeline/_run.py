@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from fluxforge import recipe
 from fluxforge._arguments import check_path
+from fluxforge.certify._certificate import certificate_html
 from fluxforge.data._model import model_of
 from fluxforge.data._source import source
 from fluxforge.errors import InputError
@@ -62,6 +63,10 @@ class CertificateSummary(Record, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"CertificateSummary({self.scheme}: {self.verdict}, {len(self.lines)} properties)"
+
+    def _repr_html_(self) -> str:
+        rows = ((line.verdict, line.property, line.evidence) for line in self.lines)
+        return certificate_html(self.scheme, self.verdict, rows)
 
 
 class MetricColumns(Mapping[str, np.ndarray]):

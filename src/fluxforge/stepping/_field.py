@@ -24,17 +24,21 @@ from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Where
 
 
-def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str) -> np.ndarray:
+def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str, *, time: float | None = None) -> np.ndarray:
     """One finite number per cell from an array, a number, a formula or a function; `what` names it in messages.
 
-    Raises InputError (ExpressionError for a formula) for anything else.
+    With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises InputError
+    (ExpressionError for a formula) for anything else.
     """
     if not isinstance(value, np.ndarray):
-        return evaluate_at(value, graph.x, what)
-    if value.dtype.kind not in "fiu" or value.shape != (graph.cells,) or not np.isfinite(value).all():
+        return evaluate_at(value, graph.x, what, time)
+    if value.dtype.kind not in "fiu" or value.shape != (graph.cells,):
         kind = "" if value.dtype.kind in "fiu" else f"{value.dtype} "
         shown = f"an array of {kind}shape {value.shape}"
         raise InputError(f"{what} should be {graph.cells} finite numbers, got {shown}")
+    if not np.isfinite(value).all():
+        bad = int(np.flatnonzero(~np.isfinite(value))[0])
+        raise InputError(f"{what} should be finite, and is {value[bad]} in cell {bad}")
     return value.astype(float)
 
 

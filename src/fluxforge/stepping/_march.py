@@ -31,6 +31,8 @@ AUTO_OF_LIMIT, AUTO_OF_REFERENCE = 0.9, 0.5
 # A run without a limit takes so many steps to its end.
 AUTO_STEPS = 100
 STEPS, FRAMES = 50, 20
+# More steps than a run of years would take.
+MOST_STEPS = 1e12
 
 
 def choose_step(
@@ -177,6 +179,10 @@ def plan_steps(
         begin = start + first * dt if first else start
         end = begin + duration
         # A quotient that is a whole number up to rounding is taken as that number.
+        if not duration / dt < MOST_STEPS:
+            raise InputError(
+                f"a time of {duration:g} takes {duration / dt:.3g} steps of {dt:g}: at most {MOST_STEPS:g}"
+            )
         steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
         if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):
             # The step differs from that of the earlier run, so steps are counted from here.

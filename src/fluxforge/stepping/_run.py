@@ -74,7 +74,8 @@ def simulate(
 ) -> Simulation:
     """March a problem from `initial` at `start_time` and keep about twenty fields.
 
-    - `scheme` is a built-in name, the path of a scheme.json, a scheme, or the network of a run (`run.network`).
+    - `scheme` is a built-in name, the path of a scheme.json or of a run folder (for its formula), a scheme, or the
+      network of a run (`run.network`).
     - `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
       parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file.
     - `boundary` is a condition or a mapping from tags to conditions, as objects, numbers, formulas or functions, or the

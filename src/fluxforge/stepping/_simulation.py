@@ -18,8 +18,6 @@ from matplotlib.figure import Figure
 from fluxforge._arguments import check_flag, check_kind, check_path
 from fluxforge._files import atomic_path, write_document, write_text
 from fluxforge._types import CellField
-from fluxforge.expression._parse import field
-from fluxforge.expression._symbols import COORDINATES, TIME
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
@@ -144,14 +142,12 @@ class Simulation:
     def error(self, exact: Value | np.ndarray) -> ErrorNorms:
         """The error of the last saved field against a solution at its time, taken at the centroids of the cells.
 
-        `exact` is a formula of the coordinates and the time t, a number, a function of the coordinates, or an array
-        over cells. Raises InputError (ExpressionError for a formula) for anything else.
+        `exact` is a formula of the coordinates and the time t, a number, a function of the coordinates that may take
+        the time after them, or an array over cells. Raises InputError (ExpressionError for a formula) for anything
+        else.
         """
-        what, graph = "exact", self.graph
-        if isinstance(exact, str):
-            solution, time = field(exact, (*COORDINATES[: graph.dimension], TIME)), float(self.times[-1])
-            exact = solution(*graph.x.T, time)
-        apart = np.abs(self.final - field_on_cells(exact, graph, what))
+        graph = self.graph
+        apart = np.abs(self.final - field_on_cells(exact, graph, "exact", time=float(self.times[-1])))
         # Divided first: squares of large errors would overflow.
         largest = float(apart.max())
         scale = largest or 1.0

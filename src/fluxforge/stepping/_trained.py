@@ -122,8 +122,9 @@ class TrainedNetwork(AbstractMethod):
 
         Other `parameters` than those it was trained with are for networks in the form of a flux.
         """
+        settings = self.check_settings(self.equation.settings(parameters))
         if isinstance(self.network, FluxNetwork):
-            fields = resolve(self.equation, graph, self.check_settings(parameters or {}))
+            fields = resolve(self.equation, graph, settings)
             closed, length, numbers = close_walls(graph, self.equation, fields), 1.0, fields.constants
             padded = pad_graph(closed, self.network.hops, parameters=fields, dtype=dtype)
         else:
