@@ -1,6 +1,7 @@
 """`Run`: what `ff.discover` returns and `ff.load_run` reads, on real networks trained for a few steps."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ FEW = {
     "network.depth": 1,
     "training.steps": 20,
     "training.chunk": 10,
+    "training.checkpoint_every": 10,
     "training.batch": 4,
     "seeds": 2,
 }
@@ -264,3 +266,17 @@ def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, mon
     again = ff.load_run(tmp_path / "run")
     assert again.document == run.document
     assert [len(each) for each in again.networks.values()] == [2, 2]
+
+
+def test_a_network_whose_last_checkpoint_is_damaged_is_trained_again_with_a_warning(
+    folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    before = ff.load_run(copy).network
+    last = max((copy / "checkpoints").glob("*.safetensors"))
+    last.write_bytes(b"damaged")
+    with pytest.warns(UserWarning, match=re.escape(last.name)):
+        again = ff.load_run(copy).network
+    mesh = ff.mesh.squares(3)
+    np.testing.assert_array_equal(again(mesh, "x", dt=0.01), before(mesh, "x", dt=0.01))

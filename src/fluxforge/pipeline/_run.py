@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import warnings
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -230,7 +231,8 @@ class Run:
     def _read_trained(self) -> Trained:
         if not any((self.folder / "checkpoints").glob("*.safetensors")):
             raise InputError(f"{self.folder}: has no checkpoint to read the network from")
-        with RunFolder.open(self.folder, warn=lambda _: None) as folder:
+        # Where the last checkpoint is damaged, its steps are trained again from the one before: not without a word.
+        with RunFolder.open(self.folder, warn=warnings.warn) as folder:
             return train(self.recipe, source(self.recipe), folder=folder)
 
     def open_report(self) -> Path:
