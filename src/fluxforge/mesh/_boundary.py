@@ -57,9 +57,11 @@ Condition: TypeAlias = Dirichlet | Neumann | Robin | Periodic | Inflow
 
 
 class FaceConditions(NamedTuple):
-    """Per boundary face: whether it is a Neumann face, and the value g, q or, of a Robin face, that outside.
+    """The conditions of the boundary faces, as arrays with one entry per face.
 
-    `transfer` is h of Robin faces (nan elsewhere), `inflow` whether it is an inflow face; None where there are none.
+    `neumann` marks Neumann faces; `value` is g (Dirichlet, inflow), q (Neumann) or the outside value (Robin).
+    `transfer` is h on Robin faces and nan elsewhere, `inflow` marks inflow faces; each is None if there are no such
+    faces.
     """
 
     neumann: Bool[np.ndarray, " boundary"]
@@ -77,9 +79,10 @@ def conditions_on_faces(
     foot: Float[np.ndarray, "boundary dimension"],
     time: float | None = None,
 ) -> FaceConditions:
-    """Evaluate the conditions of all tags at the face centres, those of Robin faces at `foot`.
+    """Evaluate the conditions of all tags: Robin conditions at `foot`, all others at the centres of the faces.
 
-    Formulas may contain t if `time` is given. Raises InputError for a value that is not finite and for h < 0.
+    `foot` is where the normal from the owner's centroid meets the line of the face. Formulas may contain t if `time`
+    is given. Raises InputError for a value that is not finite and for h < 0.
     """
     neumann = np.zeros(len(tag), bool)
     value = np.zeros(len(tag))
@@ -104,12 +107,15 @@ def conditions_on_faces(
 
 
 def faces_of_tags(tags: tuple[str, ...], tag: Int[np.ndarray, " boundary"]) -> list[np.ndarray]:
-    """The boundary faces of each tag. By one sort, since a mesh may have as many tags as boundary faces."""
+    """The indices of the boundary faces of each tag, in the order of `tags`.
+
+    All tags take one sort, since a mesh may have as many tags as boundary faces.
+    """
     return np.split(np.argsort(tag, kind="stable"), np.cumsum(np.bincount(tag, minlength=len(tags)))[:-1])[: len(tags)]
 
 
 def wall_value(condition: Condition) -> Value:
-    """The value g, q or that outside of a condition; 0 for a periodic one, which has none."""
+    """The value of a condition: g (Dirichlet, inflow), q (Neumann), the outside value (Robin), or 0 (periodic)."""
     if isinstance(condition, Neumann):
         return condition.normal_gradient
     if isinstance(condition, Robin):
@@ -118,9 +124,9 @@ def wall_value(condition: Condition) -> Value:
 
 
 def depends_on_time(value: object, dimension: int) -> bool:
-    """Whether a formula contains t, or a function takes the time after the coordinates."""
+    """Whether the value is a formula that contains t, or a function that takes the time after the coordinates."""
     if isinstance(value, str):
-        # A text that is not a formula either way is refused where it is evaluated.
+        # Text that is no formula, with or without t, is refused in `evaluate_at`.
         return not _is_formula(value, COORDINATES[:dimension]) and _is_formula(value, (*COORDINATES[:dimension], TIME))
     return (
         callable(value)
@@ -130,7 +136,7 @@ def depends_on_time(value: object, dimension: int) -> bool:
 
 
 def _accepts_time(value: Value, dimension: int) -> bool:
-    """Whether a value is evaluated with the time; text that is no formula either way is, so that messages name t."""
+    """Whether to evaluate a value with the time; true for text that is no formula at all, so that its error names t."""
     if isinstance(value, str):
         return not _is_formula(value, COORDINATES[:dimension])
     return depends_on_time(value, dimension)
@@ -147,7 +153,7 @@ def _is_formula(text: str, variables: Sequence[str]) -> bool:
 def evaluate_at(
     value: Value, x: Float[np.ndarray, "places dimension"], what: str, time: float | None = None
 ) -> Float[np.ndarray, " places"]:
-    """Evaluate a number, formula or function at points x; `what` names it in messages.
+    """Evaluate a number, formula or function at points x: one finite number per point; `what` names it in messages.
 
     With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises
     ExpressionError for a formula that cannot be parsed, InputError for values of another shape or not finite.
@@ -185,7 +191,7 @@ def evaluate_at(
 
 
 def _find_mismatch(function: Callable[..., object], arguments: int) -> TypeError | None:
-    """Why a function cannot be called with this number of arguments; None if it can, or its signature is unknown."""
+    """The error of a call with this number of arguments; None if there is none, or if the signature is unknown."""
     try:
         inspect.signature(function).bind(*[None] * arguments)
     except TypeError as error:

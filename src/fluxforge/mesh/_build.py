@@ -112,7 +112,7 @@ def _check_areas(mesh: Mesh, V: CellField) -> None:
 
 
 def _measure_faces(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, FaceVectors]:
-    """The length A, the unit normal n out of the owner, and the centre of every face."""
+    """The length A, the unit normal n pointing away from the owner, and the centre of every face."""
     p, q = mesh.points[faces.start], mesh.points[faces.end]
     along = q - p
     A = np.hypot(along[:, 0], along[:, 1])
@@ -120,7 +120,7 @@ def _measure_faces(mesh: Mesh, faces: Faces) -> tuple[FaceField, FaceVectors, Fa
 
 
 def _measure_offsets(faces: Faces, joints: Joints, x: CellVectors, centre: FaceVectors) -> FaceVectors:
-    """From the owner's centroid to the neighbour's, or to the centre of a boundary face; d before ghosts are placed."""
+    """The vectors d from the owner's centroid to the neighbour's, or to the centre of a boundary face."""
     d = centre - x[faces.owner]
     inside = slice(faces.interior)
     d[inside] = x[faces.neighbour[inside]] - x[faces.owner[inside]]
@@ -130,7 +130,7 @@ def _measure_offsets(faces: Faces, joints: Joints, x: CellVectors, centre: FaceV
 
 
 def _lead_to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, conditions: FaceConditions) -> FaceVectors:
-    """From x_face − x_P to D of the ghosts: mirror images behind Neumann faces, on the normal at Robin faces."""
+    """The vectors d to the ghosts from d = x_face − x_P: 2 (d·n) n at Neumann faces, (d·n) n at Robin faces, else d."""
     mirrored = conditions.neumann[:, None]
     d = np.where(mirrored, (2.0 * height)[:, None] * n, d)
     if conditions.transfer is None:
@@ -139,7 +139,7 @@ def _lead_to_ghosts(d: FaceVectors, height: FaceField, n: FaceVectors, condition
 
 
 def _fill_slots(faces: Faces, layout: Layout) -> tuple[SlotIndex, SlotField]:
-    """The node across each of a cell's faces, and +1 where the cell owns the face, −1 where it does not."""
+    """Per cell and slot, the node across the face, and +1 where the cell owns the face, −1 where it does not."""
     cell = np.arange(len(faces.of_cell), dtype=np.int32)[:, None]
     face = np.maximum(faces.of_cell, 0)
     owns = faces.owner[face] == cell
@@ -228,7 +228,7 @@ def nonorthogonality(graph: DualGraph) -> FaceField:
 
 
 def count_components(graph: DualGraph) -> int:
-    """Number of connected parts."""
+    """The number of connected parts; cells are connected by faces, periodic ones included."""
     inside = slice(check_graph(graph).interior)
     part = join_parts(np.arange(graph.cells), graph.owner[inside], graph.neighbour[inside])
     return int(part.max()) + 1

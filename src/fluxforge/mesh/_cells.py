@@ -140,7 +140,7 @@ def name_corners(cells: Corners, cell: int | np.integer) -> str:
 
 
 def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, tuple[str, ...]]:
-    """The cells, all counter-clockwise, and notes; MeshError for flat and for self-intersecting cells."""
+    """Return the cells, all counter-clockwise, and notes; raise MeshError for flat and for self-intersecting cells."""
     check_extent(points, cells, origin)
     notes = _check_quadrilaterals(points, cells, origin)
     area = cell_areas(points, cells)
@@ -154,7 +154,10 @@ def orient_cells(points: Points, cells: Corners, origin: str) -> tuple[Corners, 
 
 
 def _negligible_area(points: Points, cells: Corners) -> CellField:
-    """The area below which a cell is flat: LEAST_RELATIVE_AREA · L², or ε · |x| · L, what rounding does to the area."""
+    """L max(LEAST_RELATIVE_AREA L, 4 ε max|x|), L the longest edge: cells of less area are flat.
+
+    The second term is the rounding error of the area.
+    """
     start, end = half_edges(cells)
     side = points[end] - points[start]
     longest = np.sqrt(np.einsum("cke,cke->ck", side, side)).max(axis=1)
@@ -192,7 +195,7 @@ def _check_quadrilaterals(points: Points, cells: Corners, origin: str) -> tuple[
     return (f"{bent} quadrilateral{'s are' if bent > 1 else ' is'} not convex",) if bent else ()
 
 
-# Cells that a message lists at most.
+# The most cells that a message lists.
 MOST_NAMED = 8
 Tags: TypeAlias = dict[str, Int[np.ndarray, "edges 2"]]
 
@@ -225,7 +228,7 @@ def group_half_edges(cells: Corners, points: int) -> GroupedEdges:
 
 
 class Pairing(NamedTuple):
-    """The half-edges of counter-clockwise cells: each lies in one cell, and lies alone on the boundary.
+    """The half-edges of counter-clockwise cells (an edge as one cell has it), paired inside the mesh.
 
     `start` → `end` has its cell on the left; `before` is the corner that precedes `start` in that cell.
     `alone` lists the half-edges on the boundary; `left` and `right` list those that share an edge.
@@ -241,7 +244,7 @@ class Pairing(NamedTuple):
 
 
 def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
-    """Match half-edges by one sort; MeshError for three cells at an edge, or two on the same side of it."""
+    """Match half-edges by one sort; raise MeshError for three cells at an edge, or two on the same side of it."""
     a, b, cell, slot, order, first, count = group_half_edges(cells, points)
     before = np.roll(cells, 1, axis=1)
     before[:, 0] = np.where(mark_triangles(cells), cells[:, 2], cells[:, -1])
@@ -258,7 +261,7 @@ def pair_edges(cells: Corners, points: int, origin: str) -> Pairing:
 def _refuse_together(
     cells: Corners, together: Int[np.ndarray, " together"], *, edge: tuple[np.integer, np.integer], origin: str
 ) -> NoReturn:
-    """Raise the MeshError of cells that should not meet at one edge: two are the same cell, or they overlap."""
+    """Raise MeshError for cells that cannot meet at one edge: two are the same, there are three, or they overlap."""
     corners = [tuple(sorted(cells[k])) for k in together[:MOST_NAMED]]
     for j, mine in enumerate(corners):
         if (i := corners.index(mine)) < j:

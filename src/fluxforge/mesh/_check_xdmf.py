@@ -1,4 +1,4 @@
-"""XDMF files, checked before meshio reads them: no entities, no files but HDF5 beside it, bounded memory."""
+"""Checks of XDMF files before meshio reads them: no XML entities, HDF5 only in the same folder, bounded memory."""
 
 import importlib
 import math
@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 from fluxforge.mesh._read_parts import VIEW, Budget, UnreadableError, parse_count, parse_xml
 
-# NumPy's own limit; the product of more could have any number of digits.
+# NumPy's own limit; without a limit the product of the dimensions could have any number of digits.
 MOST_DIMENSIONS = 32
 
 
 def check_xdmf(data: bytes, folder: Path) -> None:
-    """Raise UnreadableError if arrays announce more than they hold, or lie in files other than HDF5 beside it.
+    """Raise UnreadableError if an array announces more than it holds, or lies in a file other than HDF5 in `folder`.
 
     All arrays are charged to one budget, for the file and the HDF5 files it refers to.
     """
@@ -37,7 +37,7 @@ def check_xdmf(data: bytes, folder: Path) -> None:
                 datasets.check(text, announced)
             case other:
                 raise UnreadableError(f"keeps an array in format {other!r}; XML and HDF can be read")
-    # A run of cells takes two numbers or more.
+    # A run of cells of one kind takes two numbers or more, and meshio makes views per run: see VIEW.
     runs = sum(_dimensions(item) for topology in tree.iter("Topology") for item in topology.iter("DataItem")) // 2
     attributes = sum(1 for _ in tree.iter("Attribute"))
     budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which is")
@@ -51,7 +51,7 @@ def _dimensions(item: ElementTree.Element) -> int:
     return math.prod(counts)
 
 
-# Each opens the file twice, which takes a millisecond.
+# Checking and reading a dataset each open its file, which together take about a millisecond.
 MOST_DATASETS = 1_000
 
 
@@ -76,7 +76,7 @@ class Datasets:
 
 
 def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, int]:
-    """The file of a dataset that has as many numbers as announced, and the bytes they take."""
+    """The file of a dataset, and the bytes it takes; UnreadableError unless it has as many numbers as announced."""
     # h5py takes a while to import, and few meshes need it.
     h5py = importlib.import_module("h5py")
 
@@ -102,7 +102,7 @@ def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, 
 
 
 def _dataset(h5py: Any, file: Any, inside: str) -> Any:
-    """The dataset at a path all of whose steps stay in the file."""
+    """The dataset at the path `inside` of a file; ValueError for a link on the way, which may lead to another file."""
     node = file
     for step in inside.strip("/").split("/"):
         if not isinstance(node.get(step, getlink=True), h5py.HardLink):

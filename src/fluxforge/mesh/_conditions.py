@@ -25,7 +25,7 @@ ZERO_VALUE = Dirichlet()
 REST = "rest"
 INSULATED = "insulated"
 KINDS = (Dirichlet, Neumann, Robin, Periodic, Inflow)
-# Of each word, the condition, and how many formulas follow it, separated by colons.
+# For each word, its condition, and the number of formulas that follow the word, separated by colons.
 WALLS: dict[str, tuple[Callable[..., Condition], int]] = {
     "flux": (Neumann, 1),
     "neumann": (Neumann, 1),
@@ -90,7 +90,7 @@ def _read_condition(text: str, where: str) -> Condition:
 
 
 def to_conditions(boundary: Conditions) -> Condition | dict[str, Condition] | None:
-    """The conditions that an argument `boundary` describes; raises InputError for one that describes none."""
+    """The conditions that an argument `boundary` describes, None for none; raises InputError for anything else."""
     setting: object = boundary
     if setting is None or isinstance(setting, KINDS):
         return setting
@@ -159,15 +159,15 @@ def _check_rest_is_a_tag(per_tag: Mapping[str, Condition], tags: tuple[str, ...]
 
 
 def default_condition(equation: Equation | None) -> Condition:
-    """The condition of walls that are not named: u = 0; with a velocity u = 0 at inflow, and free outflow."""
+    """The condition of walls that are not named: u = 0, or, with a velocity, u = 0 at inflow and free outflow."""
     return ZERO_VALUE if equation is None or equation.velocity is None else Inflow()
 
 
 def fit_conditions(conditions: Conditions, tags: tuple[str, ...], equation: Equation | None) -> dict[str, Condition]:
-    """The condition of every tag, as the equation takes it.
+    """The condition of every tag, in the form that suits the equation.
 
-    A value on a wall of an equation without diffusion is that of the inflow. Raises InputError, naming the tag, for a
-    wall that the equation does not take.
+    Without diffusion, a Dirichlet value is the value at inflow. Raises InputError, naming the tag, for a condition that
+    the equation does not allow.
     """
     walls = conditions_of_tags(conditions, tags, default_condition(equation))
     return walls if equation is None else {tag: _fit_condition(each, tag, equation) for tag, each in walls.items()}

@@ -18,7 +18,7 @@ LEAST_COMPACTNESS = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
 LARGEST_LENGTH = 1e100
 RANGE = f"{1.0 / LARGEST_LENGTH:g} and {LARGEST_LENGTH:g}, or areas overflow or vanish: rescale the domain"
-# In a domain smaller than this share of its coordinates, these have too few significant digits.
+# The least size of a domain relative to its largest coordinate; below, coordinates have too few significant digits.
 LEAST_EXTENT = 1e-7
 # In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
 CORE = 0.05
@@ -137,7 +137,7 @@ class Polygon(AbstractDomain):
         return (low[0], low[1]), (high[0], high[1])
 
     def along(self, side: int, s: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
-        """(1 − s) a + s b, which keeps the common coordinate of an upright side exactly."""
+        """(1 − s) a + s b; a coordinate that the two ends a, b of the side have in common is exact."""
         a, b = self.corners[side], self.corners[(side + 1) % len(self.vertices)]
         return np.where(a == b, a, np.outer(1.0 - s, a) + np.outer(s, b))
 

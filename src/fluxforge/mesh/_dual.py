@@ -1,6 +1,6 @@
 """The dual graph as a record: a node per cell, an edge per face, and a ghost node per boundary face.
 
-Beside it the values of an equation's parameters on its cells and faces.
+A second record holds the values of an equation's parameters on its cells and faces.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +49,7 @@ class DualGraph:
     - A Neumann ghost is the owner's mirror image along the face normal, d = δ n, and has the value T_P + q δ.
     - A Robin ghost lies where the normal from the owner meets the face; `transfer` is its h, nan at other ghosts.
     - An `inflow` ghost lies at the face centre and has the value g where the flow enters, T_P where it leaves.
-    - The ghosts of both have `follow`·T_P + (1 − `follow`)·`value`. `follow` depends on the equation and is None
+    - Robin and inflow ghosts have `follow`·T_P + (1 − `follow`)·`value`. `follow` depends on the equation and is None
       until `close_walls` has set it; 0 at Dirichlet ghosts.
 
     Periodic faces are the last `wrapped` faces between two cells: d leads from P to the image of N.
@@ -59,7 +59,7 @@ class DualGraph:
     fourth slot of a triangle, which points at the cell itself. `region` is the number of each cell's region in
     `regions`, −1 for a cell in none, and None for a mesh without regions.
 
-    `fluxforge.graph` registers it as a JAX pytree, so that this module does not import JAX.
+    `fluxforge.graph` registers this class as a JAX pytree, so that this module does not import JAX.
     """
 
     V: CellField
@@ -131,7 +131,7 @@ class DualGraph:
         return self.neumann.astype(float)
 
     def _offsets(self, i: int) -> SlotField:
-        """One coordinate of p, from each cell to the centres of its faces; through a periodic face to its image."""
+        """Coordinate i of p, from each cell's centroid to the centres of its faces (of a periodic face, the image)."""
         face = self.slot_face
         offset = self.centre[face, i] - self.x[:, None, i]
         if not self.wrapped:
@@ -190,11 +190,11 @@ def tangential_length(vectors: FaceVectors, n: FaceVectors) -> FaceField:
 
 @dataclass(frozen=True)
 class ParameterFields:
-    """The values of an equation's parameters on one graph.
+    """The values of an equation's parameters on one graph, by name.
 
-    `constants` by name; `cells` of scalars given per cell; `slots` of what a face has, as the cell that receives sees
-    it: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n; `tangential`, made on demand, of `a_t` = |a − (a·n) n|,
-    `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n, as far as they are known.
+    `constants` are numbers, `cells` are scalars given per cell. `slots` are values of faces as the receiving cell sees
+    them: a scalar given per face, `a_n` = a·n, `K_nn` = n·K n. `tangential`, computed on first access, are
+    `a_t` = |a − (a·n) n|, `K_nt` = |K n − (n·K n) n| and the components `K_n_x`, … of K n, if they are known.
     """
 
     constants: Mapping[str, float]

@@ -18,7 +18,7 @@ def _used_blocks(drawing: Drawing) -> list[Block]:
 
 
 def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
-    """The cells that carry a physical tag, by name; a tag without a name is called tag-<number>."""
+    """The cells of each region (physical tag), by name; a tag without a name is called tag-<number>."""
     used = _used_blocks(drawing)
     order = np.argsort(np.concatenate([block.number for block in used]), kind="stable")
     physical = np.concatenate([block.physical for block in used])[order]
@@ -26,7 +26,7 @@ def list_regions(drawing: Drawing) -> dict[str, Int[np.ndarray, " n"]]:
 
 
 def _group_by_name(physical: Int[np.ndarray, " n"], names: Mapping[int, str]) -> dict[str, Int[np.ndarray, " _"]]:
-    """The places of every physical tag except 0, by the name of the tag."""
+    """The indices of the elements with each physical tag except 0, by the name of the tag."""
     # One sort, whatever the number of tags: a file may have as many tags as cells or lines.
     order = np.argsort(physical, kind="stable")
     order = order[physical[order] != 0]
@@ -38,7 +38,10 @@ def _group_by_name(physical: Int[np.ndarray, " n"], names: Mapping[int, str]) ->
 
 
 def list_cells(drawing: Drawing) -> Corners:
-    """The triangles and quadrilaterals in the order of their numbers, by point; any other kind of cell is refused."""
+    """The triangles and quadrilaterals in the order of their numbers in the file; corners are indices of points.
+
+    Raises UnreadableError for cells of any other kind, and for a corner that the file does not list.
+    """
     _check_kinds(drawing.blocks)
     used = _used_blocks(drawing)
     if not used:
@@ -60,7 +63,7 @@ def list_cells(drawing: Drawing) -> Corners:
 
 
 def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]:
-    """The lines that carry a physical tag, by name; a tag without a name is called tag-<number>."""
+    """The end points of the lines that carry a physical tag, by name; a tag without a name is called tag-<number>."""
     lines = [block for block in drawing.blocks if block.kind == "line" and len(block.number)]
     if not lines:
         return {}
@@ -76,10 +79,11 @@ def list_tagged_edges(drawing: Drawing) -> dict[str, Int[np.ndarray, "edges 2"]]
 
 
 def find_points(number: Int[np.ndarray, " points"], wanted: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
-    """Where each wanted number stands in the ascending `number`; −1 where it does not."""
+    """The index of each wanted number in the ascending array `number`, −1 where it does not occur."""
     if not len(number):
         return np.full(wanted.shape, -1)
     first, last = int(number[0]), int(number[-1])
+    # Consecutive numbers need no search.
     if last - first + 1 == len(number):
         return np.where((wanted >= first) & (wanted <= last), wanted - first, -1)
     place = np.searchsorted(number, wanted).clip(max=len(number) - 1)

@@ -100,7 +100,7 @@ TOLERANCE = 1e-4
 
 
 class Joints(NamedTuple):
-    """Boundary faces that are one face: `first` is kept and leads from its owner to the owner of `second`."""
+    """Periodic faces joined in pairs: face `first[k]` remains, and leads from its owner to the owner of `second[k]`."""
 
     first: FaceIndex
     second: FaceIndex
@@ -150,10 +150,11 @@ def match_faces(
 
 
 class Layout(NamedTuple):
-    """Faces after joining, those between two cells first.
+    """The numbering of faces after periodic ones are joined, faces between two cells (`interior` of them) first.
 
-    `kept` are their numbers before; `node` is, for each face before, the node that its owner sees across it, and
-    `turned` says that its owner is the far end of the face it was joined to; `of_cell` are the faces of each cell.
+    `kept` holds the old numbers of the faces that remain. For each old face, `node` is the node that its owner sees
+    across it, and `turned` marks the second face of a joined pair, whose owner is now the neighbour. `of_cell` holds
+    the new numbers of each cell's faces, −1 where a triangle has none.
     """
 
     kept: FaceIndex
@@ -164,7 +165,7 @@ class Layout(NamedTuple):
 
 
 def join_faces(faces: Faces, joints: Joints) -> Layout:
-    """Number the faces with each pair of joined ones as a single face between two cells."""
+    """Number the faces so that each pair of joined boundary faces becomes one face between two cells."""
     count, cells = len(faces.owner), len(faces.of_cell)
     joined = np.zeros(count, bool)
     joined[joints.first] = joined[joints.second] = True

@@ -29,15 +29,15 @@ def build_mesh(
     """Check arrays and build a Mesh; raises MeshError, naming the point, cell or edge that is wrong.
 
     `cells` has three or four columns; −1 in the fourth marks a triangle. Clockwise cells are reversed, points that no
-    cell uses are dropped, tagged edges inside the mesh are ignored: `notes` counts them. Disconnected parts and slits
-    are noted too. Messages number points and cells from 0, in the order given here.
+    cell uses are dropped, and tagged edges inside the mesh are ignored; `notes` counts these repairs, and mentions
+    disconnected parts and slits. Messages number points and cells from 0, in the order given here.
     """
     points, cells = as_arrays(points, cells, origin)
     check_coordinates(points, origin)
     check_corners(points, cells, origin)
     used = np.zeros(len(points), bool)
     used[cells[cells >= 0]] = True
-    # Points that no cell uses may be far away, and tolerances are relative to the mesh.
+    # Tolerances are relative to the extent of the points; unused points, which may be far away, must not count.
     shown = np.where(used[:, None], points, points[cells[0, 0]])
     cells, notes = orient_cells(shown, cells, origin)
     pairing = pair_edges(cells, len(points), origin)

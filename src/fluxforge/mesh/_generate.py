@@ -169,18 +169,18 @@ def _draw_moves(n: int, rng: np.random.Generator) -> Points:
 
 MAX_CELLS = 10**7
 DEFAULT_CELLS = 300
-# Attraction points of each kind of mesh.
+# The number of attraction points of each kind of mesh.
 KINDS: Mapping[str, int] = MappingProxyType({"regular": 0, "irregular": 2})
 ENGINES = ("auto", "gmsh", "builtin")
 # A mesh whose cell count is within COUNT_TOLERANCE of the wanted one is accepted, otherwise the closest of a few
 # tries; a note says so if it is off by more than LARGEST_COUNT_ERROR.
 COUNT_TOLERANCE = 0.03
 LARGEST_COUNT_ERROR = 0.05
-# The size is rescaled by the resulting count six times. Counts jump where a side gets one more edge, so that this may
-# not converge: then sizes around the best one are tried.
+# The size is rescaled six times (None) by the resulting number of cells. That number jumps where a side gets one more
+# edge, so this may not converge: then these multiples of the best size are tried.
 SIZE_FACTORS = (None,) * 6 + (0.99, 1.01, 0.98, 1.02, 0.97, 1.03, 0.96, 1.04)
-# Large meshes are sized from one of about this many cells, and accepted within LARGEST_COUNT_ERROR, since each try
-# takes long.
+# The size of a large mesh is estimated from a mesh of about this many cells, and a count within LARGEST_COUNT_ERROR is
+# accepted, since each try takes long.
 PILOT = 4000
 
 
@@ -193,14 +193,16 @@ def generate(
     seed: int = 0,
     engine: str = "auto",
 ) -> Mesh:
-    """Triangles of a domain (the unit square unless one is given); the same arguments give the same mesh.
+    """Mesh a domain (the unit square by default) with triangles; the same arguments give the same mesh.
 
-    The same bit for bit on one kind of processor, with one version of gmsh, NumPy and SciPy.
-    A `regular` mesh has one size everywhere; an `irregular` one is four times finer around two random attraction
-    points inside the domain. Give either `cells`, the wanted number of them (300 unless given; the mesh has about as
-    many), or `size`, the wanted length of edges far from attraction points. The seed chooses the attraction points;
-    among regular meshes it turns the lattice of the built-in engine, and with gmsh lets the size undulate by a few
-    per cent, except for seed 0. The engine `auto` is gmsh where it loads, and otherwise the built-in one, with a note.
+    Two such meshes agree bit for bit on one kind of processor, with the same versions of gmsh, NumPy and SciPy.
+
+    A `regular` mesh has one size everywhere; an `irregular` one is four times finer around two random attraction points
+    inside the domain. Give either `cells`, the wanted number of cells (300 by default; the mesh has about as many), or
+    `size`, the wanted length of edges far from attraction points. The seed chooses the attraction points; a regular
+    mesh has none, and there the seed rotates and shifts the lattice of the built-in engine, and with gmsh (unless it is
+    0) makes the size undulate by a few per cent. The engine `auto` is gmsh if it can be loaded, and otherwise the
+    built-in one, with a note. Raises InputError for arguments out of range, MeshError where the engine fails.
     """
     domain = unit_square() if domain is None else domain
     wanted = "a domain (such as fluxforge.mesh.Disk())"
@@ -297,7 +299,10 @@ def _cells_times_size_squared(domain: AbstractDomain, attractors: Points, near: 
 
 
 def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mesh:
-    """Try sizes until the count is close; the closest mesh found, with a note if it is not close enough."""
+    """Mesh with several sizes until the number of cells is close; the closest mesh gets a note if it is not close.
+
+    `load` is the number of cells times the size squared; `make(size=…)` meshes the domain.
+    """
     close = COUNT_TOLERANCE
     if cells > 4 * PILOT:
         close = LARGEST_COUNT_ERROR
@@ -326,7 +331,7 @@ def _match_cell_count(make: Callable[..., Mesh], load: float, cells: int) -> Mes
 
 
 def _check_cover(mesh: Mesh, domain: AbstractDomain) -> Mesh:
-    """The mesh, if its cells are positive and fill its outline; for a disk with a note, since that is a polygon."""
+    """Return the mesh (for a disk with a note: it covers a polygon); raise MeshError unless it fills the domain."""
     areas = cell_areas(mesh.points, mesh.cells)
     edges = np.concatenate(list(mesh.boundary.values()))
     (ax, ay), (bx, by) = (mesh.points[edges] - mesh.points[0]).transpose(1, 2, 0)
@@ -352,7 +357,7 @@ ALL_FAMILIES: Mapping[str, Callable[[int, int], Mesh]] = MappingProxyType(
 
 
 class GenerateOptions(TypedDict, total=False):
-    """The options of `generate` besides the domain; it describes them."""
+    """The options of `generate` except the domain; see its docstring."""
 
     kind: str
     cells: int | None

@@ -19,23 +19,27 @@ from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
 from fluxforge.mesh._mesh import Mesh
 
 _Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
-# Points after some were added or dropped: as many as there are.
+# Points after some were added or dropped: their number is not that of the `Points` that went in.
 _Selected: TypeAlias = Float[np.ndarray, "selected 2"]
 
-# Triangles with a circumradius beyond LARGEST_RADIUS · h get a new point; in a perfect lattice it is 0.577 h.
+# A triangle whose circumradius exceeds LARGEST_RADIUS · h gets a new point; in a perfect lattice the radius is 0.577 h.
 LARGEST_RADIUS = 0.76
-# New points keep this share of h from each other and from the lattice.
+# The least distance of a new point from those there are, and of lattice points from the outline, relative to h.
 LEAST_DISTANCE = 0.6
+# Rounds of smoothing; the most rounds of adding points, and of repairing the boundary.
 SMOOTHING = 6
 ROUNDS = 60
 LEAST_RELATIVE_AREA = 1e-9
-# Where the domain fills so little of its box, a lattice over the box would be mostly wasted.
+# Where (half the diagonal of the box)² is more than this times the domain's area, most of a lattice would lie outside.
 LARGEST_BOX_RATIO = 20.0
 
 
 @dataclass(frozen=True)
 class _Outline:
-    """Points on the outline in counter-clockwise order, with their side and where on it; edge k starts at point k."""
+    """Points on the outline, counter-clockwise; edge k starts at point k.
+
+    `side` is the number of a point's side in the domain, `station` the fraction of the side's length before the point.
+    """
 
     points: Points
     side: Int[np.ndarray, " points"]
@@ -59,7 +63,7 @@ class _Outline:
 def mesh_with_scipy(
     domain: AbstractDomain, *, size: float, attractors: Points, seed: int, near: float | None = None
 ) -> Mesh:
-    """Triangles with the edge lengths of `sizing`; the seed turns and shifts the lattice they start from."""
+    """Triangles with the edge lengths of `sizing`; the seed rotates and shifts the initial lattice."""
     h = sizing(domain, size, attractors, near)
     outline = _outline(domain, h)
     inner = _lattice(domain, h, outline, np.random.default_rng(seed))
@@ -84,7 +88,7 @@ def _place_outline(domain: AbstractDomain, side: Int[np.ndarray, " k"], station:
 
 
 def _space_points(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndarray, " k"]:
-    """Fractions s at which ∫ ds/h takes equally spaced values: their spacing follows h."""
+    """Fractions s of a side's length at which ∫ ds/h takes equally spaced values, so that their spacing follows h."""
     length = domain.sides[side][1]
     samples = 16 + int(8.0 * length / (h.near * h.size))
     s = np.linspace(0.0, 1.0, samples + 1)
@@ -96,7 +100,7 @@ def _space_points(domain: AbstractDomain, h: Sizing, side: int) -> Float[np.ndar
 
 
 def _halve_edges(domain: AbstractDomain, outline: _Outline, where: Bool[np.ndarray, " k"]) -> _Outline:
-    """The outline with a new point in the middle of some edges."""
+    """The outline with a new point in the middle of each edge that `where` marks."""
     following = np.roll(outline.station, -1)
     middle = 0.5 * (outline.station + np.where(following > outline.station, following, 1.0))[where]
     station, side = np.concatenate([outline.station, middle]), np.concatenate([outline.side, outline.side[where]])
@@ -110,7 +114,7 @@ def _has_edges(cells: _Triangles, edges: Int[np.ndarray, "edges 2"], points: int
 
 
 def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.random.Generator) -> Points:
-    """A triangular lattice of spacing size, turned and shifted at random, that keeps its distance from the outline."""
+    """Points inside the domain, clear of the outline, of a triangular lattice that is rotated and shifted at random."""
     (x0, y0), (x1, y1) = domain.box
     reach = 0.5 * np.hypot(x1 - x0, y1 - y0)
     if reach**2 > LARGEST_BOX_RATIO * domain.area:
@@ -127,9 +131,9 @@ def _lattice(domain: AbstractDomain, h: Sizing, outline: _Outline, rng: np.rando
 
 
 def _lie_outside_edge_circles(points: Points, outline: _Outline) -> Bool[np.ndarray, " points"]:
-    """Which points lie outside of the circles on the nearest boundary edges as diameters."""
+    """Mark the points that lie outside the six nearest circles that have a boundary edge as diameter."""
     distance, nearest = cKDTree(outline.middle).query(points, k=[1, 2, 3, 4, 5, 6])
-    # Where there are fewer edges than that, the tree answers with an infinite distance and one index too many.
+    # With fewer than six edges, the tree fills up with infinite distances and the index after the last.
     radius = np.append(outline.radius, 0.0)[nearest]
     return np.asarray((distance > 1.001 * radius).all(axis=1))
 
@@ -146,7 +150,7 @@ def triangulate(domain: AbstractDomain, points: Points) -> _Triangles:
 
 
 def _add_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> _Selected:
-    """Add circumcentres of triangles too large for h there, as many at once as do not come near each other."""
+    """Add circumcentres of triangles that are too large for h, as many at once as do not come near each other."""
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
         centres, radii = _circumcircles(points[triangulate(domain, points)])
@@ -171,14 +175,14 @@ def _circumcircles(corners: Float[np.ndarray, "cells 3 2"]) -> tuple[CellVectors
 
 
 def _thin_out(points: Points, gap: Float[np.ndarray, " points"]) -> _Selected:
-    """The points that have no earlier one within their gap, among the nearest ones."""
+    """The points without an earlier one at a distance below their `gap`; only the 12 nearest are compared."""
     distance, neighbour = cKDTree(points).query(points, k=range(1, 13))
     earlier = neighbour < np.arange(len(points))[:, None]
     return np.asarray(points[~(earlier & (distance < gap[:, None])).any(axis=1)])
 
 
 def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: Points) -> Points:
-    """Move the inner points, twice between triangulations, which are what costs time."""
+    """Move the inner points: two moves per triangulation, which is the expensive part."""
     for _ in range(SMOOTHING):
         cells = triangulate(domain, np.concatenate([outline.points, inner]))
         for _ in range(2):
@@ -189,7 +193,7 @@ def _smooth_points(domain: AbstractDomain, h: Sizing, outline: _Outline, inner: 
 
 
 def _balance_points(h: Sizing, outline: _Outline, inner: Points, cells: _Triangles) -> Points:
-    """Σ w x̄ / Σ w over the triangles around each inner point, w = V/h²: triangles that are too large pull."""
+    """Move each inner point to Σ w x̄ / Σ w over the triangles around it, w = V/h²: too large ones attract it."""
     points = np.concatenate([outline.points, inner])
     centroids = points[cells].mean(axis=1)
     weight = np.abs(cell_areas(points, cells)) / h(centroids) ** 2
@@ -202,14 +206,18 @@ def _balance_points(h: Sizing, outline: _Outline, inner: Points, cells: _Triangl
 
 
 def _sum_around_points(points: Points, cells: _Triangles, value: CellField) -> Float[np.ndarray, " points"]:
-    """At each point, the sum of a cell value over the cells around it."""
+    """For each point, the sum of a cell value over the cells around it."""
     return np.asarray(np.bincount(cells.ravel(), np.repeat(value, 3), len(points)))
 
 
 def _make_conforming(
     domain: AbstractDomain, outline: _Outline, inner: Points
 ) -> tuple[_Outline, _Selected, _Triangles]:
-    """Make every boundary edge a Delaunay edge: drop the inner points in its way, or else halve it."""
+    """Make every boundary edge a Delaunay edge: drop the inner points in its circle or, without such points, halve it.
+
+    Returns the outline, the inner points and the triangles; raises MeshError if some edges are still missing at the
+    end.
+    """
     for _ in range(ROUNDS):
         points = np.concatenate([outline.points, inner])
         cells = triangulate(domain, points)

@@ -46,8 +46,10 @@ DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# gmsh's numbers for its mesh algorithm and its type of element.
 FRONTAL_DELAUNAY = 6
 TRIANGLE = 2
+# The relative amplitude of the size of regular meshes; see `mesh_with_gmsh`.
 WAVE = 0.08
 # The options a mesh depends on, so that neither a user's settings nor an earlier mesh changes the result.
 OPTIONS: Mapping[str, float] = MappingProxyType(
@@ -76,6 +78,7 @@ OPTIONS: Mapping[str, float] = MappingProxyType(
     }
 )
 
+# gmsh has one state per process, which threads must not share.
 _one_at_a_time = Lock()
 
 
@@ -106,8 +109,10 @@ def mesh_with_gmsh(
 ) -> Mesh:
     """Triangles of a domain by gmsh's frontal Delaunay algorithm, with the edge lengths of `sizing`.
 
-    gmsh's own random seed does not change its plane meshes, so without attraction points a seed other than 0 lets the
-    size undulate by ±8 per cent, as a plane wave of random direction, length and phase. Seed 0 is exactly uniform.
+    gmsh's own random seed does not change its plane meshes. Without attraction points the seed therefore chooses the
+    direction, length and phase of a plane wave by which the size undulates by ±8 per cent; with seed 0 it is uniform.
+
+    Raises InputError if gmsh cannot be used, MeshError if it fails.
     """
     if (problem := gmsh_problem()) is not None:
         raise InputError(f"field 'engine': {problem}, or use engine 'builtin'")
@@ -183,7 +188,7 @@ def _draw(gmsh: Any, domain: AbstractDomain) -> list[tuple[str, int]]:
 
 
 def _set_size(gmsh: Any, h: Sizing) -> None:
-    """The size as gmsh fields: a threshold of the distance to the attraction points."""
+    """Set the edge lengths in gmsh as fields: a threshold of the distance to the attraction points."""
     field = gmsh.model.mesh.field
     nearest = field.add("Distance")
     field.setNumbers(nearest, "PointsList", [gmsh.model.geo.addPoint(x, y, 0.0) for x, y in h.attractors.tolist()])
@@ -196,7 +201,7 @@ def _set_size(gmsh: Any, h: Sizing) -> None:
 
 
 def _set_wave(gmsh: Any, domain: AbstractDomain, size: float, seed: int) -> None:
-    """Size · (1 + WAVE · sin(k·x + φ)), with k and φ by the seed and |k| between 1 and 2 waves per √area."""
+    """Set the size (1 + WAVE sin(k·x + φ)) in gmsh, with k and φ from the seed, |k| between 1 and 2 waves per √area."""
     rng = np.random.default_rng(seed)
     turn, phase = 2.0 * np.pi * rng.random(2)
     k = 2.0 * np.pi * rng.uniform(1.0, 2.0) / domain.area**0.5
@@ -208,7 +213,7 @@ def _set_wave(gmsh: Any, domain: AbstractDomain, size: float, seed: int) -> None
 
 
 def _collect(gmsh: Any, curves: Sequence[tuple[str, int]]) -> Mesh:
-    """The triangles of the surface, their points renumbered from 0, and the edges of each tag."""
+    """The mesh that gmsh made: the triangles, their points renumbered from 0, and the edges of each tag."""
     numbers, coordinates, _ = gmsh.model.mesh.getNodes()
     triangles = np.asarray(gmsh.model.mesh.getElementsByType(TRIANGLE)[1], dtype=np.int64).reshape(-1, 3)
     used = np.unique(triangles)
@@ -221,15 +226,16 @@ def _collect(gmsh: Any, curves: Sequence[tuple[str, int]]) -> Mesh:
     return Mesh(points, np.searchsorted(used, triangles), {t: np.concatenate(e) for t, e in boundary.items()})
 
 
+# SIG_IGN as a C function pointer.
 IGNORE_SIGNAL = 1
 
 
 @contextmanager
 def keep_sigpipe_ignored() -> Iterator[None]:
-    """Restore SIGPIPE to ignored after the block if it was ignored before: gmsh resets it to end the process.
+    """Keep SIGPIPE ignored if it is: gmsh resets it, after which a write to a closed pipe would end the process.
 
-    Python ignores it, so that writing to a closed pipe raises BrokenPipeError. `signal.signal` works in the main
-    thread only, the C function below it in any.
+    Python ignores it, so that such a write raises BrokenPipeError. `signal.signal` works in the main thread only, the C
+    function behind it in any thread.
     """
     ignored = hasattr(signal, "SIGPIPE") and signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
     try:

@@ -79,7 +79,7 @@ def ring(graph: DualGraph, steps: Paths | None = None) -> Ring:
 
 
 class Lines(NamedTuple):
-    """Per cell and slot, the node behind the cell and the node ahead of its neighbour, on the line through the face."""
+    """For each slot of a cell, along its line of cells: the nodes behind the cell and ahead of its neighbour."""
 
     behind: Int[np.ndarray, "cells slots"]
     ahead: Int[np.ndarray, "cells slots"]

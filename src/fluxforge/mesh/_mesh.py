@@ -43,12 +43,12 @@ class Mesh:
         return " ".join(f"Mesh({self.origin:.80}: {counted})".split())
 
     def _repr_html_(self) -> str:
-        """The counts and, of at most 3,000 cells, a drawing of the edges."""
+        """The counts and, up to MOST_CELLS_DRAWN cells, a drawing of the edges."""
         return f"<p>{html.escape(repr(self))}</p>{_svg(self) if len(self.cells) <= MOST_CELLS_DRAWN else ''}"
 
 
 def _svg(mesh: Mesh) -> str:
-    """The outlines of all cells as one SVG path, 300 pixels along the longer side; nothing for a mesh without area."""
+    """The outlines of all cells as one SVG path, 300 pixels along the longer side; "" for a mesh without area."""
     span = np.ptp(mesh.points, axis=0) if len(mesh.cells) else np.zeros(2)
     if not (np.isfinite(span).all() and span.max() > 0):
         return ""

@@ -1,10 +1,12 @@
 """Check that cells do not overlap.
 
 Four conditions together exclude overlap. Around each point the cells' sectors do not overlap; no two boundary edges
-cross; no boundary point lies inside a boundary edge; and one place inside each connected part is covered once. For the
-first three make each part an immersed surface whose boundary is a set of simple closed curves. Its curves turn
+cross; no boundary point lies inside a boundary edge; and one place inside each connected part is covered once.
+
+Proof. By the first three, each part is an immersed surface whose boundary is a set of simple closed curves. These turn
 #counter-clockwise − #clockwise = 2 − 2·genus − #curves times in all, so exactly one is counter-clockwise: the part
-covers what lies inside that one and outside the others once. Then only whole parts can lie upon each other.
+covers once what lies inside that curve and outside the others. Then only whole parts can lie on top of each other,
+which the fourth condition excludes.
 
 Points at the same place count as one here, so that a slit of duplicated points is not a boundary.
 """
@@ -18,9 +20,9 @@ from fluxforge._types import CellVectors, Corners, Points
 from fluxforge.mesh._cells import Pairing, cell_areas, cell_centroids, cross, join_parts, name_corners, refuse
 from fluxforge.mesh._segments import Clash, Segments, find_clash
 
-# Points closer than this, relative to the mesh, count as one.
+# Points closer than this, relative to the extent of the mesh, count as one.
 PLACE = 1e-12
-# Sectors may overlap by this many radians before cells do.
+# Tolerance for the overlap of two sectors, in radians.
 ANGLE = 1e-8
 # Beyond this many point-in-boundary tests, a note says that they were skipped.
 MOST_TESTS = 200_000_000
@@ -47,7 +49,7 @@ def check_centroids(points: Points, cells: Corners, origin: str) -> None:
 def check_overlap(
     points: Points, cells: Corners, *, pairing: Pairing, part: Int[np.ndarray, " cells"], origin: str
 ) -> tuple[str, ...]:
-    """Raise MeshError if cells overlap or do not conform; return notes on slits and on checks that were too large."""
+    """Raise MeshError if cells overlap or do not conform; return notes on slits and on tests left out as too many."""
     x = (points - points.min(axis=0)) / np.ptp(points, axis=0).max()
     place = _number_places(x)
     if (bad := np.flatnonzero(place[pairing.start] == place[pairing.end])).size:
@@ -80,7 +82,10 @@ def _number_places(x: Float[np.ndarray, "n 2"]) -> Int[np.ndarray, " n"]:
 
 
 def _find_rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) -> tuple[Int[np.ndarray, " rim"], Slit]:
-    """The boundary half-edges that no other one covers from the other side, and the pairs that do so."""
+    """The boundary half-edges that nothing covers from the other side, and the pairs that cover each other (slits).
+
+    Raises MeshError for two half-edges at the same place in the same direction.
+    """
     start, end = place[pairing.start[pairing.alone]], place[pairing.end[pairing.alone]]
     forth, back = start * len(place) + end, end * len(place) + start
     order = np.argsort(forth, kind="stable")
@@ -97,7 +102,7 @@ def _find_rim(pairing: Pairing, place: Int[np.ndarray, " points"], origin: str) 
 def _check_sectors(
     x: Points, pairing: Pairing, *, place: Int[np.ndarray, " points"], rim: Int[np.ndarray, " rim"], origin: str
 ) -> None:
-    """Around an inner point the angles add up to 2π; around a boundary point the sectors follow one another."""
+    """Raise MeshError unless angles around inner points add up to 2π and sectors at boundary points are disjoint."""
     here = x[pairing.start]
     leaving, arriving = x[pairing.end] - here, x[pairing.before] - here
     angle = np.arctan2(cross(leaving, arriving), np.einsum("he,he->h", leaving, arriving))
@@ -106,6 +111,7 @@ def _check_sectors(
     on_rim = np.zeros(len(place), bool)
     on_rim[place[pairing.start[rim]]] = on_rim[place[pairing.end[rim]]] = True
     total = np.bincount(vertex, weights=angle, minlength=len(place))
+    # The sum is a multiple of 2π, so a coarse tolerance is enough.
     if (bad := np.flatnonzero(~on_rim[vertex] & (np.abs(total[vertex] - 2.0 * np.pi) > 0.1))).size:
         point, turns = pairing.start[bad[0]], np.degrees(total[vertex[bad[0]]])
         refuse(origin, f"the cells around point {point} overlap: their angles add up to {turns:.0f} degrees")
@@ -121,7 +127,7 @@ def _check_rim_sectors(
     vertex: Int[np.ndarray, " halves"],
     origin: str,
 ) -> None:
-    """Sort the sectors around each boundary point: each ends before the next begins, the last before the first."""
+    """Raise MeshError unless each sector around a boundary point ends before the next one (by angle) begins."""
     half = np.flatnonzero(among)
     if not half.size:
         return
@@ -154,7 +160,7 @@ def _refuse_clash(clash: Clash, pairing: Pairing, *, rim: Int[np.ndarray, " rim"
 
 
 def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], rim: Segments, origin: str) -> bool:
-    """One place in each part is inside the boundary exactly once. False when there are too many parts to test."""
+    """Raise MeshError unless one place in each part is covered once; False if there are too many parts to test."""
     count = int(part.max()) + 1
     if count == 1:
         return True
@@ -173,7 +179,7 @@ def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], 
 
 
 def _pick_inner_points(x: Points, cells: Corners) -> CellVectors:
-    """A place strictly inside each cell: the centroid of a triangle cut off along an inner diagonal."""
+    """A place strictly inside each cell: the centroid of a triangle that an inner diagonal cuts off."""
     triangle = cells[:, :3]
     if cells.shape[1] == 4:
         # A diagonal lies inside when the triangles on both its sides are counter-clockwise.

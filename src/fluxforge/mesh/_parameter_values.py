@@ -28,7 +28,7 @@ from fluxforge.pde._parameter import Parameter, Where
 
 @dataclass(frozen=True)
 class Curl:
-    """A velocity in the plane by its stream function ψ: a = (∂ψ/∂y, −∂ψ/∂x).
+    """A velocity in the plane, given by its stream function ψ: a = (∂ψ/∂y, −∂ψ/∂x).
 
     What passes through a face is the difference of ψ between its two ends, so that on every mesh as much leaves each
     cell as enters it. `stream` is a formula of x and y, or a function of them.
@@ -50,7 +50,7 @@ Setting: TypeAlias = Value | np.ndarray | Sequence[Any] | Mapping[str, Any] | Cu
 per entry of a tensor; a mapping from regions of the mesh to any of these; the curl of a stream function."""
 
 REST = "rest"
-"""In values per region: all regions that are not named."""
+"""The key that stands for all regions that are not named, in values per region."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Sites:
         return self.points.shape[1]
 
     def describe(self, k: int) -> str:
-        """`cell 7 at (0.25, 0.5)`."""
+        """How messages name a place: `cell 7 at (0.25, 0.5)`."""
         return f"{self.kind} {k} at ({', '.join(f'{coordinate:g}' for coordinate in self.points[k])})"
 
 
 def read_number(setting: Setting, what: str, time: float | None) -> float:
-    """One finite number, also as a formula of t or of nothing; raises InputError for anything else."""
+    """One finite number, from a number or a formula without variables except t; raises InputError for anything else."""
     try:
         number = np.nan if isinstance(setting, bool) else float(setting)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -105,7 +105,7 @@ Evaluate: TypeAlias = Callable[[Any, Sites, str], np.ndarray]
 
 
 def scalars_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, " places"]:
-    """One finite number per place; raises InputError, or ExpressionError for a formula, that opens with `what`."""
+    """One finite number per place; errors (InputError, or ExpressionError for a formula) begin with `what`."""
     if (named := _regions_of(setting, what)) is not None:
         return _evaluate_by_region(named, sites, what, scalars_at)
     if not isinstance(setting, np.ndarray):
@@ -143,11 +143,11 @@ _TIME = re.compile(rf"(?<![A-Za-z0-9_]){TIME}(?![A-Za-z0-9_])")
 
 
 def parameter_depends_on_time(setting: Any, dimension: int) -> bool:
-    """Whether a parameter is, or has among its parts, a formula that contains t or a function that takes the time."""
+    """Whether a parameter, or a part of it, is a formula that contains t or a function that takes the time."""
     if isinstance(setting, Curl):
         return parameter_depends_on_time(setting.stream, dimension)
     if isinstance(setting, str):
-        # A text may be a vector or curl(…), which is no formula itself.
+        # Text may be a vector or curl(…), which the parser of formulas does not take, so t is searched for as a word.
         named = _regions_of(setting, "")
         return bool(_TIME.search(setting)) if named is None else parameter_depends_on_time(named, dimension)
     if isinstance(setting, Mapping | Sequence):
@@ -172,7 +172,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
 
 
 def _split_outside_brackets(text: str) -> Iterable[str]:
-    """The parts between commas that stand in no bracket."""
+    """The parts of a text between the commas that are outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -184,7 +184,7 @@ def _split_outside_brackets(text: str) -> Iterable[str]:
 
 
 def _evaluate_by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Evaluate) -> np.ndarray:
-    """The value of its region at every place; InputError for an unknown region and for one without a value."""
+    """The value at every place, by its region; raises InputError for an unknown region and for one without a value."""
     if sites.kind != "cell":
         raise InputError(f"{what} is a value of faces, and regions consist of cells: give a formula or an array")
     known = ", ".join(sites.regions) or "none"
@@ -208,7 +208,7 @@ def _evaluate_by_region(named: Mapping[str, Any], sites: Sites, what: str, evalu
 
 
 def vectors_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "places dimension"]:
-    """A vector per place: from one number, formula or function per coordinate, or from an array."""
+    """A vector per place, from an array, or from one number, formula or function per coordinate; else InputError."""
     count, d = sites.points.shape
     if isinstance(setting, np.ndarray) and setting.shape == (count, d) and setting.dtype.kind in "fiu":
         return _check_finite(setting.astype(float), sites, what)
@@ -302,10 +302,10 @@ def face_sites(graph: DualGraph, time: float | None) -> Sites:
 def face_velocities(
     setting: Setting, graph: DualGraph, what: str, time: float | None
 ) -> tuple[FaceField, Callable[[], FaceField] | None]:
-    """a·n of every face, n as the face has it, and a function that returns |a − (a·n) n|; None where it is not known.
+    """a·n of every face, n pointing away from its owner, and a function that returns |a − (a·n) n|, None if unknown.
 
-    `setting` is a vector, a stream function, or an array of a·n per face. Of such an array, and of a stream function
-    that is not a formula, only a·n is known.
+    `setting` is a vector, a stream function, or an array of a·n per face. An array, and a stream function that is not a
+    formula, give a·n only.
     """
     if isinstance(setting, str) and (inner := _CURL.fullmatch(setting)) is not None:
         setting = Curl(inner[1])
@@ -320,7 +320,7 @@ def face_velocities(
 def _curl(
     stream_function: Curl, graph: DualGraph, what: str, time: float | None
 ) -> tuple[FaceField, Callable[[], FaceField] | None]:
-    """A a·n = ψ(end) − ψ(start), the face being passed with its owner on the left."""
+    """A a·n = ψ(end) − ψ(start), where the face leads from start to end with its owner on the left."""
     if graph.dimension != 2:
         raise InputError(
             f"{what}: a stream function is one of the plane, and the mesh has {graph.dimension} dimensions"
@@ -359,9 +359,9 @@ def face_conormals(
 ) -> FaceVectors:
     """K n of every face.
 
-    Where K is given per cell, it is that of the two half cells in series: with the flux and the slope of u along the
-    face continuous, n·K n is the harmonic mean λ of the two, and the tangential part λ times the mean of theirs, each
-    divided by its n·K n. At a wall it is the owner's.
+    For K given per cell, the two half cells act in series: if the flux and the slope of u along the face are
+    continuous, n·K n is the harmonic mean λ of the two cells' values, and the tangential part is λ times the mean of
+    the two cells' tangential parts, each divided by its n·K n. At a wall K is that of the owner.
     """
     n = graph.n
     if p.where is Where.CONSTANT:
@@ -380,10 +380,9 @@ def face_conormals(
 
 
 def divergence(graph: DualGraph, a_n: np.ndarray) -> CellField:
-    """Σ A a·n / V of every cell: how fast a field of 1 changes by transport.
+    """Σ A a·n / V of every cell: the rate at which transport changes a field of 1, up to its sign.
 
-    `a_n` is a·n in the slots of each cell, as `resolve(…).slots` has it. Raises InputError for an array of another
-    shape.
+    `a_n` is a·n in the slots of each cell, as in `resolve(…).slots`. Raises InputError for an array of another shape.
     """
     total: CellField = _outflow(graph, a_n).sum(axis=1) / graph.V
     return total
@@ -397,7 +396,7 @@ def relative_divergence(graph: DualGraph, a_n: np.ndarray) -> float:
 
 
 def _outflow(graph: DualGraph, a_n: np.ndarray) -> SlotField:
-    """A a·n in every slot, 0 where it is unused."""
+    """A a·n in every slot, 0 in unused slots."""
     shape = check_graph(graph).slot_mask.shape
     if np.shape(a_n) != shape:
         raise InputError(f"a_n should be an array of shape {shape}, one row per cell; got shape {np.shape(a_n)}")

@@ -38,9 +38,10 @@ def resolve(
 ) -> ParameterFields:
     """Evaluate an equation's parameters on a graph, at a time; those left out take their defaults.
 
-    Without a `time`, formulas of t and functions of it are refused. Raises EquationError for a parameter the equation
-    does not have and for one without a value, InputError for a value of another size, that is not finite, of an unknown
-    region, of the wrong sign, or a tensor that is not symmetric and positive definite: with the place where.
+    Without a `time`, formulas and functions of t are refused. Raises EquationError for a parameter that the equation
+    does not have and for one without a value; InputError, which names the first such place, for a value of another
+    size, not finite, of an unknown region or of the wrong sign, and for a tensor that is not symmetric and positive
+    definite.
     """
     values = values or {}
     check_graph(graph)
@@ -79,14 +80,14 @@ def varies_in_time(equation: Equation, values: Settings | None, dimension: int =
 
 
 def settings_at(equation: Equation, values: Settings | None, time: float, dimension: int = 2) -> dict[str, Setting]:
-    """The values of parameters at one time, for functions that take values without t."""
+    """The parameters with those that depend on time evaluated at one time, for functions that take values without t."""
     timed = varies_in_time(equation, values, dimension)
     return {name: AtTime(value, time) if name in timed else value for name, value in (values or {}).items()}
 
 
 def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) -> None:
     """Raise InputError unless c > 0 and K > 0 wherever they are known; K may be 0 beside transport or a reaction."""
-    # With a second axis, so that values of cells broadcast against those of slots.
+    # The second axis broadcasts values of cells against those of slots.
     cells = {name: value[:, None] for name, value in fields.cells.items()}
     known = {symbol(name): value for name, value in {**fields.constants, **cells, **fields.slots}.items()}
     for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
@@ -109,9 +110,10 @@ Apart: TypeAlias = dict[str, Callable[[], SlotField]]
 def _split_at_faces(
     p: Parameter, setting: Setting, graph: DualGraph, what: str, time: float | None
 ) -> tuple[SlotField, Apart]:
-    """A vector a or K n as each cell sees it: the part along n, which points away from the cell, and the rest.
+    """A vector a, or K n of a tensor, in the slots of cells: the part along n, and functions for the others by name.
 
-    Seen from the other side, a·n and the components of K n change sign; n·K n and lengths do not.
+    n points away from the cell. Seen from the other side, a·n and the components of K n change sign; n·K n and lengths
+    do not.
     """
     face, sign = graph.slot_face, graph.slot_sign
     (length,) = p.tangential_names
@@ -138,10 +140,11 @@ def reference_step(
     values: Settings | None = None,
     state: np.ndarray | None = None,
 ) -> float:
-    """The least c V / (Σ A |∂F/∂u_P| + V max(0, −r′)) over the cells; infinite where nothing is exchanged.
+    """The reference time step: the least c V / (Σ A |∂F/∂u_P| + V max(0, −r′)) of the cells; inf without any exchange.
 
-    F is the equation's two-point flux. The ghost behind a Neumann face moves with its owner: diffusion through it does
-    not count, and outflow does. An equation whose flux or reaction is not linear needs the `state` it is taken at.
+    F is the equation's two-point flux. The value of a Neumann ghost follows its owner's, so that diffusion through a
+    Neumann face does not count, but outflow does. If the flux or the reaction is not linear, the derivatives are taken
+    at `state`; InputError without it.
     """
     values_on = _SlotValues(equation, graph, values, state)
     graph = values_on.graph
@@ -163,7 +166,7 @@ def reference_step(
 def exchange_weights(
     equation: Equation, graph: DualGraph, values: Settings | None = None, state: np.ndarray | None = None
 ) -> SlotField:
-    """A |∂F/∂u_P| in each cell's slots, walls of any kind included: α A/δ of heat."""
+    """A |∂F/∂u_P| in each cell's slots, including walls of any kind; for heat this is α A/δ."""
     own, _ = exchange_slopes(equation)
     return np.abs(_SlotValues(equation, graph, values, state)(own))
 
@@ -171,7 +174,7 @@ def exchange_weights(
 def flux_slopes(
     equation: Equation, graph: DualGraph, values: Settings | None = None, state: np.ndarray | None = None
 ) -> tuple[SlotField, SlotField]:
-    """A ∂F/∂u_P and A ∂F/∂u_N in each cell's slots, walls included; `state` is needed where F is not linear."""
+    """A ∂F/∂u_P and A ∂F/∂u_N in each cell's slots, walls included; where F is not linear, at the given `state`."""
     own, both = exchange_slopes(equation)
     values_on = _SlotValues(equation, graph, values, state)
     here = values_on(own)
@@ -179,30 +182,30 @@ def flux_slopes(
 
 
 def fourier_step(graph: DualGraph, diffusivity: float = 1.0) -> float:
-    """The reference step of heat: min_P V_P / Σ_N α A/δ, Dirichlet faces in the sum."""
+    """The reference time step of heat, min_P V_P / Σ_N α A/δ, with Dirichlet faces in the sum, not Neumann faces."""
     check_graph(graph), check_number(diffusivity, "diffusivity")
     return reference_step(HEAT, graph, {"alpha": diffusivity})
 
 
 @cache
 def exchange_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
-    """A ∂F/∂u_P and A (∂F/∂u_P + ∂F/∂u_N) in the symbols of a message."""
+    """A ∂F/∂u_P and A (∂F/∂u_P + ∂F/∂u_N) as formulas of a message's symbols."""
     own, both = equation.slopes(_P, _N)
     return symbol("A") * own, symbol("A") * both
 
 
 @cache
 def cell_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
-    """The capacity c and the rate of decay −r′, in the symbols of a cell."""
+    """The capacity c and the decay rate −r′ as formulas of a cell's symbols."""
     T = symbol("T")
     reaction = equation.at_cell(equation.reaction, T)
     return equation.at_cell(equation.capacity, T), -differentiate(reaction, T)
 
 
 class _SlotValues:
-    """Evaluates formulas of an equation in the slots of cells, gathering only the symbols that they contain.
+    """Evaluates formulas of an equation in the slots of cells; only the symbols that occur in a formula are gathered.
 
-    `graph` has the walls as the equation closes them.
+    `graph` is the given graph with `follow` set for this equation (see `close_walls`).
     """
 
     def __init__(self, equation: Equation, graph: DualGraph, values: Settings | None, state: np.ndarray | None) -> None:

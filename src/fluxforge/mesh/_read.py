@@ -54,6 +54,7 @@ OPENINGS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
         "off": re.compile(rb"OFF\b"),
     }
 )
+# How files of other kinds begin, and what messages call them.
 OTHER_FILES: Mapping[bytes, str] = MappingProxyType(
     {
         b"\x89PNG": "a PNG picture",
@@ -75,7 +76,8 @@ VTK_ARRAYS = re.compile(
     rb"^[ \t]*(?:(?:SCALARS|VECTORS|TENSORS|NORMALS)\b|\S+(?:[ \t]+\d+){2}[ \t]+(?:" + VTK_TYPES + rb")[ \t\r]*$)",
     re.MULTILINE | re.IGNORECASE,
 )
-# Where a text announces how many items follow: one count or a few, or two that multiply. An item takes a byte or more.
+# Where a text announces how many items follow: one or more counts (group 1), or two that are multiplied (group 2).
+# Every item takes at least one byte.
 COUNTS: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
     {
         "vtk": re.compile(
@@ -163,11 +165,11 @@ def _parse_count(word: bytes) -> int | None:
 
 
 def _check_vtk(data: bytes) -> None:
-    """Raise UnreadableError for another kind of grid, and for what meshio allocates beside the listed numbers.
+    """Raise UnreadableError for a grid of another kind, and if meshio would allocate far more than the file lists.
 
-    That is charged to a budget: views of every array for each cell, and rows of colours.
+    Both that it allocates, views of every array for each cell and rows of colours, are charged to a budget.
     """
-    # Within a line: \s would cross blank lines, from each of them anew.
+    # Not \s, which also matches line ends: the search would cross all blank lines again from each of them.
     match = re.search(rb"^[ \t]*DATASET[ \t]+(\w+)", data, re.MULTILINE | re.IGNORECASE)
     if match is None:
         raise UnreadableError("has no DATASET: it is damaged or cut short")
@@ -189,10 +191,10 @@ LEVEL = 1e-9
 def read(path: str | os.PathLike[str]) -> Mesh:
     """The planar mesh in a file: gmsh `.msh` 2.2 and 4.1, `.vtk`, `.vtu`, `.xdmf`, `.mesh`, `.obj`, `.off`.
 
-    Triangles and quadrilaterals may be mixed; lines with a physical tag become the tagged boundary and cells with one
-    the regions, named as in the file or `tag-<number>`; any other kind of cell is refused. The mesh is checked by
-    `build_mesh`, and its `notes` list repairs. Raises MeshReadError, of one line that begins with the path, for
-    whatever is wrong with the file.
+    Triangles and quadrilaterals may be mixed. Lines with a physical tag become the tagged boundary and cells with one
+    the regions, named as in the file or `tag-<number>`; cells of any other kind are refused. The mesh is checked by
+    `build_mesh`, and its `notes` list repairs. Raises MeshReadError, whose one-line message begins with the path, for
+    any file that cannot be read.
     """
     origin = check_path(path, "path", "the path of a mesh file")
     try:

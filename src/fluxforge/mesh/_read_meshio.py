@@ -16,7 +16,7 @@ from jaxtyping import Int
 from fluxforge.mesh._read_parts import CELL_CORNERS, KEPT_CORNERS, TAG_FIELDS, Block, Drawing, UnreadableError
 
 VTK_CELLS = re.compile(rb"^[ \t]*CELLS[ \t]+(\d+)", re.MULTILINE | re.IGNORECASE)
-# Reads at the end of a file after which a reader is taken to loop.
+# A reader that has read this many times at the end of a file is taken to loop.
 MOST_READS_AT_END = 100
 
 
@@ -34,7 +34,7 @@ class _EndingText(io.TextIOWrapper):
 
 
 def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
-    """The drawing in a file that has passed the preflight."""
+    """Read the nodes and elements of a file that has passed the preflight; UnreadableError if it is damaged."""
     mesh = call_reader(path, format_name)
     try:
         drawing = _to_drawing(mesh)
@@ -45,7 +45,7 @@ def read_with_meshio(path: Path, format_name: str, data: bytes) -> Drawing:
 
 
 def call_reader(path: Path, format_name: str) -> Any:
-    """The mesh as meshio returns it, from a file that has passed the preflight."""
+    """Read a file that has passed the preflight, as meshio's own mesh; UnreadableError if meshio fails."""
     with capture_output() as said:
         try:
             mesh = _call_reader(path, format_name)
@@ -105,7 +105,7 @@ def _to_drawing(mesh: Any) -> Drawing:
 
 
 def _list_corners(block: Any) -> Int[np.ndarray, "n corners"]:
-    """The corners as whole numbers. Kinds that cannot be used keep their count and lose their corners."""
+    """The corners as whole numbers, a row per cell; kinds of cells that cannot be used have rows without columns."""
     wanted = KEPT_CORNERS.get(block.type)
     if wanted is None or not len(block.data):
         return np.empty((len(block.data), 0), np.int64)
@@ -113,7 +113,7 @@ def _list_corners(block: Any) -> Int[np.ndarray, "n corners"]:
     whole = corners.dtype.kind in "iu" or (corners.dtype.kind == "f" and (corners == np.floor(corners)).all())
     if corners.ndim != 2 or corners.shape[1] != wanted or not whole:
         raise UnreadableError(f"lists corners of {block.type} cells that are not {wanted} whole numbers each")
-    # Beyond 2⁵³ nothing is a point, and unsigned or float numbers would wrap.
+    # No mesh has 2⁵³ points; larger unsigned or float numbers would wrap.
     return np.where(np.abs(corners.astype(np.float64)) < 2.0**53, corners, -1).astype(np.int64)
 
 

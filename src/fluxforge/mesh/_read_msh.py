@@ -25,7 +25,7 @@ from fluxforge.mesh._read_parts import (
     text_numbers,
 )
 
-# Bytes that a line takes for each of its tags until it is an edge of the mesh: numbers, copies of them and their order.
+# Bytes that a line takes for each of its tags on the way to an edge of the mesh: numbers, copies of them, their order.
 BYTES_PER_TAG = 200
 
 
@@ -84,7 +84,7 @@ def tag_blocks(
 ) -> list[Block]:
     """The elements with the physical tags of their entity; lines with several tags are listed once for each.
 
-    Tags times lines can be any number, so that what they take is charged to the budget first.
+    Lines times tags may grow as the square of the file's size, so the memory for them is charged to the budget first.
     """
     listed = []
     for block in blocks:
@@ -107,7 +107,7 @@ def _check_total(what: str, announced: int, listed: int) -> None:
 
 
 SECTION = re.compile(rb"\s*\$(?!End)([A-Za-z]\w*)[^\n]*(?:\n|$)")
-# Within a line: \s would cross blank lines, from each of them anew.
+# Not \s, which also matches line ends: the search would cross all blank lines again from each of them.
 PHYSICAL_NAME = re.compile(rb'^[ \t]*(\d{1,9})[ \t]+(-?\d{1,18})[ \t]+"(.*)"[ \t\r]*$', re.MULTILINE)
 BLANK_END = re.compile(rb"\s*\Z")
 PARTITIONED = "the mesh is partitioned: tags on the partitions' own curves are not read"
@@ -122,7 +122,7 @@ class Layout(NamedTuple):
 
 
 def read_msh(data: bytes) -> Drawing:
-    """The drawing in the bytes of a .msh file."""
+    """The nodes and elements in the bytes of a .msh file; raises UnreadableError for a damaged file."""
     sections = _read_sections(data)
     for name in ("Nodes", "Elements"):
         if name not in sections:
@@ -137,7 +137,7 @@ def read_msh(data: bytes) -> Drawing:
 
 
 def _read_sections(data: bytes) -> dict[str, Any]:
-    """The sections by name: what was read of those that matter, None for the others."""
+    """The sections by name: the content of the sections that are used, None for all others."""
     sections: dict[str, Any] = {}
     place = 0
     while BLANK_END.match(data, place) is None:
@@ -239,7 +239,7 @@ def _read_text2_nodes(numbers: TextNumbers) -> tuple[Float[np.ndarray, "points 3
 
 
 def _read_binary2_nodes(numbers: BinaryNumbers) -> tuple[Float[np.ndarray, "points 3"], Int[np.ndarray, " points"]]:
-    """The same from a count in text and rows in binary."""
+    """The coordinates and the numbers of the nodes: a count in text, then rows in binary."""
     count = numbers.count_line()
     rows = numbers.take(np.dtype([("number", numbers.order + "i4"), ("x", numbers.order + "f8", (3,))]), count)
     return rows["x"].astype(np.float64), rows["number"].astype(np.int64)
@@ -285,13 +285,13 @@ def _read_binary2_elements(numbers: BinaryNumbers) -> list[Block]:
 def _to_block(
     kind: str, number: Int[np.ndarray, " n"], *, tags: Int[np.ndarray, "n tags"], corners: Int[np.ndarray, "n corners"]
 ) -> Block:
-    """The first tag is the physical one; 0 or no tag at all means none."""
+    """Elements of one kind as a block; the physical tag is the first tag, 0 for elements without tags."""
     physical = np.abs(tags[:, 0]) if tags.shape[1] else np.zeros(len(number), np.int64)
     return Block(kind, number, corners, physical)
 
 
 def _count_alike(rows: Int[np.ndarray, "n width"]) -> int:
-    """The number of leading rows with the type and number of tags of the first one, read in blocks of growing size."""
+    """The number of leading rows with the type and number of tags of the first, compared in blocks of growing size."""
     seen, step = 1, 64
     while seen < len(rows):
         same = (rows[seen : seen + step, 1:3] == rows[0, 1:3]).all(axis=1)

@@ -22,7 +22,7 @@ from jaxtyping import Float, Int, Num
 
 
 class UnreadableError(Exception):
-    """Why a file cannot be read, without its path; `read` turns it into a MeshReadError with the path."""
+    """Why a file cannot be read, without the path: `read` turns it into a MeshReadError that begins with the path."""
 
 
 class AbstractNumbers(abc.ABC):
@@ -56,7 +56,7 @@ class TextNumbers(AbstractNumbers):
         values = self._take(count)
         if values.dtype.kind == "i":
             return values
-        # Beyond 2⁵³ a double no longer tells neighbouring whole numbers apart.
+        # Beyond 2⁵³ not every whole number is a double.
         whole = (np.abs(values) < 2.0**53) & (values == np.floor(values))
         if not whole.all():
             raise UnreadableError(f"has {values[~whole][0]:g} where a whole number should stand")
@@ -76,7 +76,7 @@ class TextNumbers(AbstractNumbers):
         return self._take(count).astype(np.float64)
 
     def rest(self) -> int:
-        """How many numbers have not been taken."""
+        """The number of values that have not been taken."""
         return len(self.values) - self.taken
 
     def _take(self, count: int) -> Num[np.ndarray, " count"]:
@@ -148,23 +148,24 @@ def text_numbers(text: bytes, *, whole: bool = False) -> TextNumbers:
 
 
 def parse_count(text: str, *, digits: int) -> int | None:
-    """The whole number that a text of so many ASCII digits at most stands for; None for any other text."""
+    """The whole number that a text of at most `digits` ASCII digits stands for; None for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
-# Bytes. Compression shrinks arrays of regular meshes by a factor of up to a hundred, so valid files stay below.
+# In bytes; see Budget. Compression shrinks arrays of regular meshes by a factor of up to a hundred, so valid files stay
+# below.
 ALLOWANCE, RATIO = 64 * 2**20, 200
-# meshio makes a view of every cell array for each run of cells of one kind, of about so many bytes. A valid array has
-# a number, of two bytes or more, for each cell: fifty times its size in views, which the ratio covers.
+# meshio makes a view of every cell array for each run of cells of one kind, of about this many bytes. A valid array has
+# a number, of two bytes or more, for each cell: fifty times its size in views, which RATIO covers.
 VIEW = 100
 
 
 class Budget:
     """Bytes that may still be allocated for one mesh file and the files it refers to.
 
-    Every array that is not written out in the file itself is charged here before it is made: arrays that share one
-    place in the file, packed and unwritten data, lines that are listed once for each of their tags. Memory and time
-    are then linear in the size of the files, whatever they claim.
+    Every array that is not written out in the file itself is charged here before it is allocated: arrays that share one
+    place in the file, packed and unwritten data, lines that are listed once for each of their tags. Memory and time are
+    then linear in the size of the files, whatever sizes they announce.
     """
 
     def __init__(self, size: int) -> None:
@@ -229,7 +230,7 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
     """Decompress a block; raises UnreadableError if it is damaged or gives more than `most` bytes."""
     unpacker = zlib.decompressobj() if packer == PACKERS[0] else lzma.LZMADecompressor(memlimit=ALLOWANCE)
     try:
-        # One byte more tells a block that ends from one that goes on.
+        # One byte more than allowed distinguishes a block that ends from one that goes on.
         content = unpacker.decompress(block, most + 1)
     except (zlib.error, lzma.LZMAError) as error:
         raise UnreadableError(f"has an array that cannot be unpacked ({error}): it is damaged") from error
@@ -240,8 +241,8 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
     return content
 
 
-# The kinds of cells that a mesh consists of, with their numbers of corners; the kinds whose corners are kept; and
-# those that do no harm in a file.
+# The kinds of cells that a mesh consists of, with their numbers of corners; the kinds whose corners are read; and other
+# kinds that a file may contain.
 CELL_CORNERS = {"triangle": 3, "quad": 4}
 KEPT_CORNERS = {"line": 2, **CELL_CORNERS}
 OTHER_ELEMENTS = ("line", "vertex")
@@ -259,7 +260,10 @@ class Block(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The nodes of a file with their numbers, its elements, and the names of the physical tags of lines and cells."""
+    """The nodes and elements that a file lists: points and their numbers, blocks, names of the tags of lines (`names`).
+
+    `regions` are the names of the physical tags of cells.
+    """
 
     points: Float[np.ndarray, "points 3"]
     number: Int[np.ndarray, " points"]
@@ -270,7 +274,7 @@ class Drawing(NamedTuple):
 
 
 def sort_nodes(drawing: Drawing) -> Drawing:
-    """The same drawing with its nodes in the order of their numbers; a number given twice is refused."""
+    """Return the drawing with its nodes sorted by number; raises UnreadableError for a number that occurs twice."""
     order = np.argsort(drawing.number, kind="stable")
     number = drawing.number[order]
     if (twice := np.flatnonzero(np.diff(number) == 0)).size:
@@ -322,7 +326,7 @@ class _CarefulBuilder(ElementTree.TreeBuilder):
 
 
 def parse_xml(data: bytes, root: str) -> ElementTree.Element:
-    """The tree of a document with this root element."""
+    """Parse an XML document; raises UnreadableError unless it is well-formed and `root` is its root element."""
     try:
         tree = ElementTree.fromstring(data, ElementTree.XMLParser(target=_CarefulBuilder()))
     except (ElementTree.ParseError, LookupError, ValueError) as error:

@@ -1,8 +1,8 @@
 """VTK's .vtu files: one unstructured grid in one piece, its arrays in text, base64 or raw, compressed or not.
 
 meshio reads them too, but decodes all that follows an array's offset for every array, and joins packed blocks by
-copying: files of kilobytes may then take gigabytes or hours. Here every array is charged to a budget before it is
-allocated, and only requested arrays are decoded.
+copying: a file of kilobytes may then take gigabytes or hours. Here every array is charged to a budget before it is
+allocated, and only those that are used are decoded.
 """
 
 import importlib
@@ -72,7 +72,7 @@ class VtuArrays:
         self.appended = text if raw is None else raw
 
     def charge(self, element: ElementTree.Element, budget: Budget) -> None:
-        """Charge what an array says it takes, header included; more than the file holds is refused."""
+        """Charge the size that an array announces, header included; UnreadableError if the file holds less."""
         stored = self._locate_bytes(element)
         if stored is None:
             return
@@ -124,7 +124,7 @@ class VtuArrays:
         return np.frombuffer(content, self.header, count)
 
     def _read_plain(self, stored: Stored) -> bytes:
-        """An array that is not packed: its length in bytes, then the bytes, encoded together or each by itself."""
+        """The bytes of an array that is not packed; in base64 its length and content are encoded together or apart."""
         word = self.header.itemsize
         length = int(self._words(stored, 1)[0])
         if stored.raw:
@@ -135,7 +135,7 @@ class VtuArrays:
         return stored.decode(base64_length(word), length)
 
     def _unpack_blocks(self, stored: Stored) -> bytes:
-        """The blocks of a packed array, none longer than it announces."""
+        """The bytes of a packed array, block by block; UnreadableError for a block that is longer than announced."""
         count = int(self._words(stored, 1)[0])
         if not count:
             return b""
@@ -151,13 +151,13 @@ class VtuArrays:
 
 
 def _unpacked_size(words: UInt[np.ndarray, " words"]) -> int:
-    """The bytes of a packed array by its header: how many blocks, their length, and that of the last (0: the same)."""
+    """The length of an unpacked array in bytes, from its header: number, length and last length (0: same) of blocks."""
     count, size, last = (int(word) for word in words[:3])
     return (count - 1) * size + (last or size)
 
 
 def _arrange_in_rows(values: Num[np.ndarray, " n"], element: ElementTree.Element) -> Num[np.ndarray, "..."]:
-    """Rows of as many numbers as the array has components; without that word a plain run of numbers."""
+    """The numbers, in rows if the array has several components."""
     word = (element.get("NumberOfComponents") or "1").strip()
     columns = parse_count(word, digits=8) or 0
     if not 0 < columns <= MOST_COMPONENTS or len(values) % columns:
@@ -176,7 +176,7 @@ class Grid(NamedTuple):
 
 
 def read_vtu(data: bytes) -> Drawing:
-    """The drawing in the bytes of a .vtu file. Lines and cells have the tags in the first of TAG_FIELDS."""
+    """The nodes and elements in the bytes of a .vtu file, with tags from the first of TAG_FIELDS that it has."""
     arrays, piece = _open_grid(data)
     grid = _read_grid(arrays, piece)
     names = _name_kinds(grid.kind)
@@ -203,7 +203,7 @@ def read_vtu_cell_data(data: bytes) -> dict[str, np.ndarray]:
 
 
 def _open_grid(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
-    """The arrays and the only piece of a grid, once its arrays together are known to fit the budget."""
+    """The arrays and the only piece of a grid; UnreadableError if the arrays together exceed the budget."""
     raw, begin = appended_data(data)
     # Bytes of any value may follow <AppendedData encoding="raw">.
     tree = parse_xml(data if raw is None else data[:begin] + b"</AppendedData></VTKFile>", "VTKFile")
@@ -256,7 +256,7 @@ def _read_count(piece: ElementTree.Element, name: str) -> int:
 
 def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[np.ndarray, " n"]:
     values = arrays.read(element).ravel()
-    # Beyond 2⁵³ nothing is a point, and unsigned numbers would wrap.
+    # No mesh has 2⁵³ points; larger unsigned numbers would wrap.
     if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and (values > np.uint64(2**53)).any()):
         raise UnreadableError(f"lists {element.get('Name')!r} that are not whole numbers")
     return values.astype(np.int64)
@@ -273,7 +273,7 @@ def _name_kinds(kind: Int[np.ndarray, " cells"]) -> dict[int, str]:
 
 
 def _list_corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.ndarray, "n corners"]:
-    """The corners of cells of one kind; kinds that cannot be used keep their count and lose their corners."""
+    """The corners of cells of one kind, a row per cell; kinds that cannot be used have rows without columns."""
     wanted = KEPT_CORNERS.get(name)
     if wanted is None:
         return np.empty((len(cell), 0), np.int64)

@@ -24,7 +24,7 @@ class Segments(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """Two edges that cross, or a first edge that the start of the second lies inside of."""
+    """Two edges that cross or, if not `crossing`, touch: the start of the second lies inside the first."""
 
     first: int
     second: int
@@ -32,7 +32,7 @@ class Clash(NamedTuple):
 
 
 def find_clash(edges: Segments) -> tuple[Clash | None, bool]:
-    """A clash if there is one, and whether every candidate pair was examined."""
+    """The first clash found or None, and whether the answer is certain: False if there were too many pairs."""
     if not 0 < len(edges.a) <= MOST_EDGES:
         return None, not len(edges.a)
     spent = 0
@@ -82,7 +82,7 @@ def _are_apart(
 
 
 def _list_candidates(edges: Segments) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
-    """Pairs whose boxes share a square of a grid. Edges are sorted into grids by length, a factor of four each.
+    """Pairs of edges whose boxes share a square of a grid; edges are sorted by length into grids, each 4 times coarser.
 
     An edge is stored in the grid of its own length, where it touches at most four squares, and looked up in that grid
     and in every coarser one, so that edges of very different lengths cost no more.
@@ -126,7 +126,7 @@ def _join_entries(
     begin: Int[np.ndarray, " visits"],
     end: Int[np.ndarray, " visits"],
 ) -> Iterator[tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]]:
-    """Every visitor with the owners of its squares, in batches of bounded size."""
+    """Pair every visitor with the owners of its squares, in batches of bounded size."""
     total = np.concatenate([[0], np.cumsum(end - begin)])
     for start in range(0, int(total[-1]), BATCH):
         pair = np.arange(start, min(start + BATCH, int(total[-1])))

@@ -35,9 +35,9 @@ def write(
 ) -> None:
     """Write a mesh atomically in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
 
-    Coordinates and `cell_data` (a number or a vector per cell) keep every digit. Only `.msh` keeps boundary tags and
-    regions, as physical names, and the order of cells; elsewhere triangles come before quadrilaterals, their data with
-    them.
+    Coordinates and `cell_data` (a number or a vector per cell) are written with every digit. Only `.msh` files hold
+    boundary tags and regions, as physical names, and the order of cells; in other formats triangles and their data come
+    before quadrilaterals. Raises InputError for what the format cannot hold.
     """
     check_mesh(mesh)
     path = Path(check_path(path, "path"))
@@ -109,7 +109,7 @@ def _write_with_meshio(mesh: Mesh, fields: Fields, format_name: str, *, target: 
 
 
 def _group_by_kind(mesh: Mesh) -> tuple[Int[np.ndarray, " cells"], list[tuple[str, Int[np.ndarray, "n corners"]]]]:
-    """The cells in meshio's blocks, triangles first, and the cells' numbers in that order."""
+    """The numbers of the cells, triangles first, and the cells in that order as meshio's blocks."""
     if mesh.cells.shape[1] == 3:
         return np.arange(len(mesh.cells)), [("triangle", mesh.cells)]
     triangle = mark_triangles(mesh.cells)
@@ -122,7 +122,7 @@ LINE, TRIANGLE, QUADRILATERAL = 1, 2, 3
 
 
 def msh_text(mesh: Mesh, fields: Mapping[str, Num[np.ndarray, " cells *components"]]) -> str:
-    """The whole file. A tag without edges is left out."""
+    """The text of a .msh file, version 4.1; tags without edges are left out."""
     mesh = replace(mesh, boundary={tag: edges for tag, edges in mesh.boundary.items() if len(edges)})
     lines = ["$MeshFormat", "4.1 0 8", "$EndMeshFormat"]
     for section in (_name_lines(mesh), _entity_lines(mesh), _node_lines(mesh), _element_lines(mesh)):
@@ -141,8 +141,8 @@ def _name_lines(mesh: Mesh) -> Iterator[str]:
 def _surfaces(mesh: Mesh) -> list[tuple[int, str, Int[np.ndarray, " n"]]]:
     """The number, the name and the cells of each surface; those in no region have no name.
 
-    A mesh without regions is one surface. Readers that keep one name for all dimensions would confuse it with a
-    boundary tag of the same name.
+    A mesh without regions is one surface, called `domain` unless a boundary tag has that name: some readers have one
+    list of names for all dimensions.
     """
     if not mesh.regions:
         name = "domain" if "domain" not in mesh.boundary else "all cells"
