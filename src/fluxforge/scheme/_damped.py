@@ -1,4 +1,4 @@
-"""Fluxes for skewed meshes that were discovered: the corrected flux with another weight of the difference of the cells.
+"""Discovered fluxes for skewed meshes: the corrected flux with another weight of the difference of the cells.
 
 Every consistent flux of the difference and the mean gradient ḡ of two cells is
 
@@ -10,9 +10,9 @@ with cos θ = d·n/δ and r = (u_N − u_P) − ḡ·d, which vanishes for linea
     ψ = (c₀ + c₁ ν + c₂ ν²) (σ/cos θ + (1 − σ) cos θ),   ν = 2 A (d·n)/(V_P + V_N),
 
 ν being 1 between rectangles, 4/3 between triangles of any shape, and 0 at a wall with a value, behind which V_N = ∞.
-At walls with a flux, χ = 0 and F is what is prescribed. Where K jumps, r has for d the vectors e of either cell, with
-which ∇u·e = u_N − u_P for fields that are linear on either side; the gradients are weighted by the other cell's K, and
-κ has the factor 4 K_P K_N/(K_P + K_N)²: across a large jump F is nearly the corrected flux.
+At walls with a prescribed flux χ = 0, and F is that flux. Where K jumps, the d of r is replaced by the vectors e of the
+two cells, for which ∇u·e = u_N − u_P if u is linear on either side; the gradients are weighted by the other cell's K,
+and κ has the factor 4 K_P K_N/(K_P + K_N)²: across a large jump F is nearly the corrected flux.
 """
 
 from collections.abc import Mapping
@@ -70,10 +70,10 @@ class Damping:
 
 
 def _rise_by_gradients(equation: Equation, tag: str, axes: Axes) -> sp.Expr:
-    """u_N − u_P as the gradients predict it: their mean along d; across a jump of K, weighted by the other cell's K.
+    """The difference u_N − u_P that the gradients predict: their mean along d; where K jumps, weighted by the other K.
 
-    The vectors e grow with the ratio of the conductivities on the side of the larger one, and errors of its gradient
-    with them: so that side has the smaller weight.
+    The vectors e grow with the ratio of the conductivities on the side of the larger one, and with them the effect of
+    errors of the gradient on that side, which therefore has the smaller weight.
     """
     d, n = vector_symbols("d", axes), vector_symbols("n", axes)
     gradient_P, gradient_N = (gradient_symbols(end, axes, tag) for end in "PN")
@@ -85,7 +85,7 @@ def _rise_by_gradients(equation: Equation, tag: str, axes: Axes) -> sp.Expr:
         return (near + far) / 2
     near = dot(gradient_P, connection_vector(equation, axes))
     normal_slope = dot(gradient_N, n)
-    # The connection vector with the cells exchanged, turned round.
+    # The connection vector with the cells exchanged, reversed.
     far += (N / P - 1) * symbol("d_n") / (1 + symbol("V_N") / symbol("V_P")) * normal_slope
     return (N * near + P * far) / (P + N)
 

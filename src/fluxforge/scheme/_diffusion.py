@@ -27,7 +27,7 @@ from fluxforge.scheme._scheme import FAMILIES, Ghost, Message, Output, Stage
 
 
 def refuse_without_diffusion(equation: Equation) -> str | None:
-    """The reason where there is no diffusion to discretise."""
+    """Why the equation has no diffusion that a space could discretise; None if it has."""
     if equation.diffusion == 0:
         return "it has no diffusion"
     return "it has a two-point flux of its own" if equation.two_point is not None else None
@@ -46,14 +46,14 @@ def _without_diffusion(equation: Equation) -> Equation:
 
 
 def _transport_flux(equation: Equation, state: State) -> sp.Expr:
-    """The two-point flux of transport."""
+    """The two-point flux of transport; 0 without transport."""
     if equation.velocity is None:
         return sp.S.Zero
     return _without_diffusion(equation).flux(state.at("_P"), state.at("_N"), state.jump)
 
 
 def cell_diffusivities(equation: Equation, state: State) -> tuple[sp.Expr, sp.Expr]:
-    """K in the two cells, as far as it does not depend on the unknown, times the mean of what does."""
+    """K in the two cells: its factor that does not depend on the unknown, times the mean of the factor that does."""
     g = sp.factor_terms(equation.diffusion).as_independent(equation.u, as_Add=False)[1]
     mean = sp.Add(*(equation.at_cell(g, state.at(f"_{end}"), end) for end in "PN")) / 2 if g != 1 else sp.S.One
     P, N = cell_conductivities(equation)
@@ -140,7 +140,7 @@ def connection_vector(equation: Equation, axes: Axes) -> Vector:
     P, N = cell_conductivities(equation)
     if P == N:
         return d
-    # s_N, finite at a ghost of infinite volume.
+    # (K_P/K_N − 1) s_N, written so that it stays finite at a ghost of infinite volume.
     beyond = (P / N - 1) * symbol("d_n") / (1 + symbol("V_P") / symbol("V_N"))
     return tuple(a + beyond * b for a, b in zip(d, n, strict=True))
 
@@ -162,7 +162,7 @@ def least_squares_gradient(e: Vector, state: State, tag: str, axes: Axes) -> Sta
 
 
 def normal_conductivity(equation: Equation, state: State) -> sp.Expr:
-    """λ: n·K n of a tensor, and of a scalar the harmonic mean."""
+    """λ: n·K n for a tensor, the harmonic mean for a scalar."""
     tensor = equation.diffusion_tensor
     return symbol(tensor.normal_name) if tensor is not None else harmonic_mean(*cell_diffusivities(equation, state))
 

@@ -1,4 +1,4 @@
-"""Schemes by name and in files: SPACE, TIME or SPACE-TIME, and scheme.json, whose expressions only our parser reads."""
+"""Schemes by name (SPACE, TIME or SPACE-TIME) and in files (scheme.json, whose formulas only our own parser reads)."""
 
 import difflib
 import math
@@ -41,8 +41,8 @@ class Parts(NamedTuple):
 def split_name(name: str) -> Parts | None:
     """Read `SPACE` (with forward Euler), `TIME` (of the equation's two-point flux) or `SPACE-TIME`.
 
-    Both parts may contain hyphens; of several readings, the one with the longest space is taken. None where there is
-    none.
+    Both parts may contain hyphens; if a name can be read in several ways, the longest space is taken. None if it cannot
+    be read.
     """
     if (tableau := find_tableau(name)) is not None:
         return Parts(TWO_POINT, tableau)
@@ -58,10 +58,10 @@ def split_name(name: str) -> Parts | None:
 
 
 def named_scheme(name: str, equation: Equation | None, dimension: int) -> Scheme | None:
-    """The scheme of a built-in name or of the names of its parts; None where the name is neither.
+    """The scheme of a built-in name, or of a name that `split_name` reads; None for any other name.
 
-    Without an equation it is the one the space is for: heat, or advection. Raises SchemeError for a space that does not
-    serve the equation.
+    Without an equation, it is the equation that the space is for: heat, or advection. Raises SchemeError for a space
+    that does not serve the equation.
     """
     parts = split_name(name)
     wanted = equation or (HEAT if parts is None else parts.space.default)
@@ -77,9 +77,9 @@ def named_scheme(name: str, equation: Equation | None, dimension: int) -> Scheme
 
 
 def bounded_scheme(scheme: Scheme, dimension: int) -> Scheme | None:
-    """For a scheme with a limiter along lines of cells, the one with the same limiter in cells of any shape.
+    """For a scheme with a limiter along lines of cells, the scheme with the same limiter in cells of any shape.
 
-    None for other schemes, and for one whose formulas are not those of its name.
+    None for other schemes, and for a scheme whose formulas are not those of its name.
     """
     if Hop.LINE not in scheme.hops() or named_scheme(scheme.name, scheme.equation, dimension) != scheme:
         return None
@@ -87,7 +87,7 @@ def bounded_scheme(scheme: Scheme, dimension: int) -> Scheme | None:
 
 
 def _fit_claims(space: Space, equation: Equation) -> Space:
-    """The space with the claims that hold for the equation: those for pure diffusion are dropped for others."""
+    """The space with the claims that hold for the equation: those for pure diffusion are dropped for all others."""
     if space is TWO_POINT:
         return PLAIN if equation == HEAT else space
     if space.default.only_diffuses and not equation.only_diffuses:
@@ -96,7 +96,7 @@ def _fit_claims(space: Space, equation: Equation) -> Space:
 
 
 def nearest_name(name: str) -> str | None:
-    """The known name that is most like the one given, if any is."""
+    """The known name that is most similar to the given one, or None if none is similar."""
     pairs = (f"{space}-{time}" for space in SPACES for time in TABLEAUX)
     close = difflib.get_close_matches(name, [*BUILT_IN, *TABLEAUX, *SPACES, *pairs], n=1)
     return close[0] if close else None
@@ -153,12 +153,12 @@ def to_document(scheme: Scheme) -> JsonObject:
 
 
 def _reduction_entry(message: Message) -> dict[str, str]:
-    """The reduction where it is not the sum."""
+    """The entry of a message's reduction; empty for the sum, which is the default."""
     return {} if message.reduction is Reduction.SUM else {"reduction": str(message.reduction)}
 
 
 def _equation_entry(equation: pde.Equation) -> str | JsonObject:
-    """A built-in equation by its name, any other in full."""
+    """The entry of an equation: a built-in one by its name, any other in full."""
     return equation.name if pde.BUILT_IN.get(equation.name) == equation else pde.to_document(equation)
 
 
@@ -193,7 +193,11 @@ def claims_to_document(claims: Claims) -> JsonObject:
 
 
 def from_document(document: Mapping[str, object]) -> Scheme:
-    """A scheme from JSON values of our own format."""
+    """Read a scheme from the JSON values of `to_document`.
+
+    Raises DocumentError, which names the field, for other values, SchemeError and ExpressionError for unusable
+    formulas.
+    """
     known = {"format", "format_version", "name", "summary", "equation", "theta", "stages", "claims"}
     _check_fields(document, "the scheme", known)
     builder = SchemeBuilder(_equation(document))
@@ -313,11 +317,11 @@ def find(
     """The scheme itself, a built-in one by name, or one read from a `scheme.json` or from a run's folder.
 
     A name is that of a built-in scheme, of a discretisation in space (`corrected`: with forward Euler), of a time
-    integrator (`rk4`: of the equation's two-point flux), or both with a hyphen (`corrected-implicit`). `equation` is
-    the equation it serves: a name, a TOML file or an Equation; unless given, the one the name is for (heat, or
-    advection for schemes of transport). `dimension` is that of the mesh, for schemes by name whose formulas contain
-    components of vectors. Raises SchemeError for an unknown name, a scheme that does not serve the equation, and one
-    whose formulas are those of another equation.
+    integrator (`rk4`: with the equation's two-point flux), or both with a hyphen (`corrected-implicit`). `equation` is
+    the equation that the scheme should solve: a name, a TOML file or an Equation; by default the one that the name is
+    for (heat, or advection for schemes of transport). `dimension` is that of the mesh, for schemes by name whose
+    formulas contain components of vectors. Raises SchemeError for an unknown name, for a scheme that does not serve the
+    equation, and for a scheme with the formulas of another equation.
     """
     equation = None if equation is None else find_equation(equation)
     resolved_scheme = _find(scheme, equation, dimension)

@@ -54,7 +54,7 @@ class Space:
       needs, and the message −A F. `tag` ends the names of what these rounds compute, since a method of several stages
       repeats them.
     - `axes` are the coordinates whose components the formulas contain, empty where they contain none.
-    - `orders` claims an order per family of meshes for the equation, empty where nothing is claimed; `linear_exact`
+    - `orders` claims an order per family of meshes for the equation, and is empty without claims; `linear_exact` claims
       that linear fields are steady where the coefficients are constant.
     - `refuse(equation)` is None for an equation that the space serves, and otherwise the reason why it does not, which
       ends the sentence "scheme 'NAME' does not serve the equation 'EQUATION': ".
@@ -76,7 +76,7 @@ class Space:
     centred: bool = False
 
     def at(self, dimension: int) -> "Space":
-        """The space for meshes of that many dimensions; orders are claimed for families of meshes in the plane."""
+        """The space for meshes of `dimension` dimensions; orders are claimed for families in the plane only."""
         if len(self.axes) in (0, dimension):
             return self
         return replace(self, axes=COORDINATES[:dimension], orders={})
@@ -108,8 +108,8 @@ def semi_discrete(equation: Equation) -> Stage:
 def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *, name: str | None = None) -> Scheme:
     """The scheme of a tableau and a discretisation in space, the two-point flux unless given, for an equation.
 
-    A stage keeps what later stages need and nothing else: a rate that is used again, an increment D_i that is added up
-    later, and otherwise the state u + D_i itself, unless the message can be written with rates that are kept anyway.
+    A stage stores only what later stages need: a rate that is used again, an increment D_i that is added later, and
+    otherwise the state u + D_i itself, unless the message can be written with rates that are stored anyway.
     """
     linear = equation.linear and space.linear
     stages = integrate_stages(tableau, equation, space)
@@ -130,7 +130,7 @@ def integrate(tableau: Tableau, equation: Equation, space: Space = TWO_POINT, *,
 
 
 def integrate_stages(tableau: Tableau, equation: Equation, space: Space) -> tuple[Stage, ...]:
-    """The stages alone; their messages may contain further symbols, which the caller evaluates."""
+    """The stages that `integrate` makes; their messages may contain further symbols, which the caller evaluates."""
     integration, times = _Integration(tableau, equation, space), stage_times(tableau)
     if space.centred and tableau.name == EULER.name:
         times = (_MIDDLE,)
@@ -161,7 +161,7 @@ class _Integration:
         self.start = State()
 
     def make_stages(self, i: int) -> tuple[Stage, ...]:
-        """The rounds that evaluate k_i and with it D_{i+1}."""
+        """The stages that evaluate the rate k_i and the increment D_{i+1}."""
         total = self._total(i)
         tag = "" if len(self.rows) == 1 else str(i + 1)
         rounds, message = self.space.prepare(self.equation, self.start, tag, self.space.axes)
@@ -189,11 +189,11 @@ class _Integration:
         return self._unused_name(f"z{i + 1}")
 
     def _unused_name(self, name: str) -> str:
-        """The name, or `stage_` and the name where a parameter has it; names of parameters have no underscore."""
+        """The name, with the prefix `stage_` if a parameter has that name; parameters' names have no underscore."""
         return f"stage_{name}" if name in self.taken else name
 
     def _change(self, row: Row, now: Mapping[int, sp.Expr]) -> sp.Expr:
-        """D_i, the rate of this stage written out, the others as they are kept."""
+        """D_i, with the rates in `now` written out and all others by the names under which they are stored."""
         rates = {j: now[j] if j in now else symbol(self.rates[j]) for j in row.rates}
         if row.states:
             states = (weight * symbol(self.increments[j]) for j, weight in row.states.items())

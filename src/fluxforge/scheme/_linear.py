@@ -25,7 +25,7 @@ class Affine:
 
 @dataclass(frozen=True)
 class LinearStage:
-    """A stage of a linear scheme. Parts that do not depend on T or S stay expressions, to be evaluated once."""
+    """A stage of a linear scheme; its `fixed` parts do not depend on T or S and can be evaluated once."""
 
     fixed_messages: Mapping[str, tuple[Hop, sp.Expr]]
     fixed_outputs: Mapping[str, sp.Expr]
@@ -95,28 +95,29 @@ def affine_form(expression: sp.Expr, variables: set[sp.Symbol]) -> Affine | None
 
 Z = symbol("z", "complex")
 
-# One unit square whose four sides hold T = g, with a diffusivity that makes its single decay rate 1; for formulas of
-# three coordinates one unit cube.
+# One unit square with T = g on its four sides (for formulas in three coordinates a unit cube). With this diffusivity
+# its only decay rate is 1 in the plane: 4 α A/δ = 8 α.
 _EIGHTH = sp.Rational(1, 8)
+# A velocity without symmetry.
 _VELOCITY = (sp.Rational(1, 3), sp.Rational(1, 5), sp.Rational(1, 7))
-# a·n through each side where a flow with as much inflow as outflow leaves the one cell as it is, as with a central
-# flux: all outflow, and no two sides the same.
+# a·n of the sides where a flow with as much inflow as outflow does not change the one cell, as with a central flux:
+# outflow through every side, and no two sides alike.
 _OUTFLOW = tuple(sp.Rational(1, k) for k in (3, 5, 7, 11, 13, 17))
 _HALF = sp.Rational(1, 2)
 _WALL = symbol("g")
 
 # Orders are compared up to this power of Δt.
 HIGHEST_ORDER = 6
-# Decimal coefficients are held as doubles: they are compared to this; rational ones exactly.
+# The tolerance for decimal coefficients, which are stored as doubles; rational ones are compared exactly.
 _DECIMAL = 1e-12
 
 
 @lru_cache(maxsize=256)
 def amplification(scheme: Scheme) -> sp.Expr | None:
-    """R(z) as a rational function, from what multiplies T in one cell between walls; None where there is none.
+    """R(z) as a rational function: the factor of T in one cell between walls.
 
-    A scheme that is not linear in T has none. For a scheme that is a function of one operator, T' = R(Δt G) T on every
-    mesh. Whether it is one has to be checked on a mesh with more than one cell.
+    None if there is none, as for a scheme that is not linear in T. For a scheme that is a function of one operator, T'
+    = R(Δt G) T on every mesh. Whether it is one has to be checked on a mesh with more than one cell.
     """
     for outflow in (False, True) if scheme.equation.velocity is not None else (False,):
         cell = one_cell(scheme, outflow=outflow)
@@ -127,7 +128,7 @@ def amplification(scheme: Scheme) -> sp.Expr | None:
 
 
 def _factor_of_cell(scheme: Scheme, cell: "OneCell") -> sp.Expr | None:
-    """R(z) of one cell; None where it stays as it is, or is not a rational function of Δt."""
+    """R(z) of one cell; None if the cell does not change, or if the factor is not a rational function of Δt."""
     dt = symbol("dt")
     # The rate of the one cell is 1 for the plain flux; a scheme with another generator has a z of its own.
     rate = -sp.diff(cell.T, dt).xreplace({dt: sp.Integer(0)})
@@ -179,10 +180,10 @@ def one_cell(scheme: Scheme, *, outflow: bool = False) -> OneCell | None:
 
 @dataclass(frozen=True)
 class OneCellOrder:
-    """Up to which power of Δt one step agrees with the exact solution of the scheme's own one-cell system.
+    """The powers of Δt up to which one step agrees with the exact solution of the scheme's own one-cell system.
 
-    `free`: of T, against e^{−λΔt}; `driven`: of S and of the walls' g, against the integral of it. An order of
-    `HIGHEST_ORDER` says: that or more.
+    `free` is that of the factor of T, compared with e^{−λΔt}; `driven` is that of the factors of S and of the walls' g,
+    compared with the integral of e^{−λΔt}. `HIGHEST_ORDER` stands for that order or a higher one.
     """
 
     free: int
@@ -219,7 +220,7 @@ def one_cell_order(scheme: Scheme) -> OneCellOrder | None:
 
 
 def _changing_cell(scheme: Scheme) -> OneCell | None:
-    """The one cell, with outflow where it does not change otherwise."""
+    """The one cell, with outflow if it does not change without."""
     cell = one_cell(scheme)
     still = cell is not None and sp.diff(cell.T, symbol("dt")) == 0
     return one_cell(scheme, outflow=True) if still and scheme.equation.velocity is not None else cell
@@ -240,7 +241,7 @@ def _taylor(expression: sp.Expr) -> list[sp.Expr] | None:
 
 
 def _count_agreeing(coefficients: list[sp.Expr], wanted: list[sp.Expr]) -> int:
-    """The largest k up to which all coefficients are the same; −1 where the first is not."""
+    """The largest k up to which all coefficients agree; −1 if the first ones differ."""
     different = (k for k, (a, b) in enumerate(zip(coefficients, wanted, strict=True)) if not _are_same(a, b))
     return next(different, HIGHEST_ORDER + 1) - 1
 
@@ -268,14 +269,14 @@ def _outputs_of_one_cell(
 
 
 def _sides(dimension: int) -> list[tuple[int, ...]]:
-    """The normals of a unit cube in so many dimensions: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
+    """The normals of the sides of a unit cube: (1, 0), (−1, 0), (0, 1), (0, −1) in the plane."""
     return [tuple(sign * (i == axis) for i in range(dimension)) for axis in range(dimension) for sign in (1, -1)]
 
 
 def _side(
     side: tuple[int, ...], known: dict[str, sp.Expr], scheme: Scheme, flow: sp.Expr | None
 ) -> dict[sp.Symbol, sp.Expr]:
-    """Every symbol of an edge from the cell to the ghost on one side; `flow` is a·n, of an even flow unless given."""
+    """Every symbol of an edge from the cell to the ghost on one side; `flow` is a·n, by default that of `_VELOCITY`."""
     n = tuple(sp.Integer(component) for component in side)
     values = {"A": 1, "delta": _HALF, "d_n": _HALF, "d_t": 0, "chi": 1, "V_P": 1, "V_N": sp.oo}
     values |= {f"n_{axis}": part for axis, part in zip(COORDINATES, n, strict=False)}
@@ -291,7 +292,10 @@ def _side(
 def _parameters(
     equation: Equation, n: tuple[sp.Expr, ...] = (), flow: sp.Expr | None = None
 ) -> dict[sp.Symbol, sp.Expr]:
-    """Every scalar and n·K n are 1/8, and a·n that of a flow without symmetry; on an edge with its normal."""
+    """The parameters' symbols in one cell or, with the normal n, on an edge: scalars and n·K n are 1/8.
+
+    a·n is `flow`, by default that of `_VELOCITY`.
+    """
     values: dict[str, sp.Expr] = {}
     for p in equation.parameters:
         along = sp.Add(*(a * component for a, component in zip(_VELOCITY, n, strict=False)))

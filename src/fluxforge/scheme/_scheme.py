@@ -47,7 +47,7 @@ class Reduction(StrEnum):
 class Ghost(StrEnum):
     """The value of a stage's output at a Dirichlet ghost: g, its owner's value, or 0.
 
-    A Neumann ghost moves with its owner, so it shows the owner's value, plus q δ where the rule is `dirichlet`.
+    The value of a Neumann ghost follows its owner's: it is the owner's value, plus q δ where the rule is `dirichlet`.
     """
 
     DIRICHLET = "dirichlet"
@@ -70,7 +70,7 @@ OFFSETS = tuple(f"p_{axis}" for axis in COORDINATES)
 """From the centroid of P to the centre of the face; seen from N it is p − d."""
 
 DIRECTED_COMPONENTS = tuple(f"{vector}_{axis}" for vector in ("n", "d") for axis in COORDINATES)
-"""Geometry that changes sign seen from the other side of a face; for parameters see `turned_names`."""
+"""Geometry that changes sign when it is seen from the other side of a face; for parameters see `turned_names`."""
 
 ON_FACES = (*EDGE_GEOMETRY, *IN_SPACE, *INVARIANTS)
 
@@ -99,7 +99,7 @@ STEP = "dt"
 
 
 def turned_names(equation: Equation) -> tuple[str, ...]:
-    """Symbols that change sign seen from the other side of a face: n, d, and a·n and K n of the parameters."""
+    """Symbols that change sign when seen from the other side of a face: n, d, and a·n and K n of the parameters."""
     vectors = (p.normal_name for p in equation.parameters if p.rank is Rank.VECTOR)
     return (*DIRECTED_COMPONENTS, *vectors, *(name for p in equation.parameters for name in p.conormal_names))
 
@@ -110,7 +110,7 @@ def constants(equation: Equation) -> tuple[str, ...]:
 
 
 def message_symbols(hop: Hop, earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
-    """The symbols of messages of this hop: parameters, geometry, and every end's fields and earlier outputs."""
+    """The symbols that messages over a hop may contain: parameters, geometry, and every end's fields and outputs."""
     per_end = (*NODE_FIELDS, *NODE_GEOMETRY, *earlier)
     along = [name for p in equation.parameters for leg in LEGS[hop] for name in p.edge_names(HOP_ENDS[hop], leg)]
     apart = [name for p in equation.parameters for name in (*p.tangential_names, *p.conormal_names)]
@@ -130,7 +130,7 @@ def invariant_names(equation: Equation = HEAT) -> tuple[str, ...]:
 
 
 def output_symbols(sums: Iterable[str], earlier: Iterable[str], equation: Equation = HEAT) -> Mapping[str, sp.Symbol]:
-    """The symbols of outputs: parameters, the cell's own fields, this stage's sums and earlier outputs."""
+    """The symbols that outputs may contain: parameters, the cell's fields, this stage's sums and earlier outputs."""
     own = (name for p in equation.parameters for name in p.cell_names)
     return symbols_of((STEP, *own, *NODE_FIELDS, *NODE_GEOMETRY, *sums, *earlier))
 
@@ -240,7 +240,7 @@ class Scheme:
     equation: Equation = HEAT
 
     def __post_init__(self) -> None:
-        """Raise SchemeError, naming the stage and the message or output, for what no graph could evaluate."""
+        """Raise SchemeError, naming the stage and the message or output, for formulas that no graph can evaluate."""
         check_text(self.name, "name"), check_text(self.summary, "summary")
         check_kind(self.claims, "claims", Claims, "Claims(...)")
         if not isinstance(self.stages, tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
@@ -270,8 +270,8 @@ class Scheme:
         return f"Scheme({self.name}: {self.equation.name} equation, {stages}{', implicit' if self.implicit else ''})"
 
     def _repr_latex_(self) -> str | None:
-        """The formulas of the stages for a notebook; None where they are longer than 20,000 characters."""
-        # `emit` imports this module.
+        """The formulas of the stages for a notebook; None if they are longer than _MOST_CHARACTERS."""
+        # Imported here, since `emit` imports this module.
         from fluxforge.scheme.emit._latex import emit_latex
 
         text = emit_latex(self)
@@ -302,14 +302,14 @@ class Scheme:
 
     @property
     def dimension(self) -> int | None:
-        """The number of coordinates its formulas are written for; None where they contain no components of vectors."""
+        """The number of coordinates of the formulas; None if they contain no components of vectors."""
         used = {(message.hop, each.name) for message in self.messages() for each in message.expression.free_symbols}
         geometry = (name for hop, name in used if name in GEOMETRY[hop])
         axes = {part for name in geometry for part in name.split("_")[1:] if part in COORDINATES}
         return None if not axes else 3 if "z" in axes else 2
 
     def hops(self) -> frozenset[Hop]:
-        """The kinds of neighbourhood the messages are summed over."""
+        """The neighbourhoods over which the messages are summed."""
         return frozenset(message.hop for message in self.messages())
 
     def messages(self) -> list[Message]:

@@ -44,13 +44,13 @@ class Tableau:
 
 
 def runge_kutta(rows: tuple[tuple[sp.Rational | int, ...], ...]) -> tuple[Row, ...]:
-    """The rows of a Butcher tableau below its first, the weights b as the last."""
+    """The rows of a Butcher tableau without the empty first one; the last row given is the weights b."""
     return tuple(Row({j: sp.Rational(weight) for j, weight in enumerate(row) if weight}) for row in rows)
 
 
 _HALF = sp.Rational(1, 2)
 _RKL2 = re.compile(r"rkl2-([1-9][0-9]?)")
-# Stages of the stabilised methods rkl2 and rkc2.
+# The most stages of the stabilised methods rkl2 and rkc2.
 _MOST_STABILISED = 60
 # ε of rkc2, as its authors choose it.
 _RKC_DAMPING = sp.Rational(2, 13)

@@ -1,17 +1,17 @@
 """Time integrators whose later rates are corrected face by face.
 
-k_j = k_0 + Σ c_j (F(u + D_j) − F(u)) + r(u + D_j) − r(u), and k_0 = f(u) is taken as it is. What a later stage adds to
-the flux passes through each face times a coefficient c_j of that face, the same seen from either side; reactions have
-none. So, whatever the coefficients are,
+k_j = k_0 + Σ c_j (F(u + D_j) − F(u)) + r(u + D_j) − r(u), and k_0 = f(u) has no coefficient. The change that a later
+stage makes to the flux through a face is multiplied by a coefficient c_j of that face, the same seen from either side;
+reactions have no coefficients. So, whatever the coefficients are,
 
 - what leaves a cell enters its neighbour: the total is conserved;
-- states with f(u) = 0 stay, constants among them where nothing reacts;
-- the step is Δt f(u) + O(Δt²): smooth fields obey the equation itself as the mesh is refined. A coefficient before k_0
+- states with f(u) = 0 do not change, among them constants where there is no reaction;
+- the step is Δt f(u) + O(Δt²): smooth fields obey the equation itself as the mesh is refined. A coefficient of k_0
   would change the equation;
 - with c_j = 1 the step is the integrator's own.
 
-The coefficients see dimensionless numbers that are symmetric in the two cells; `Fo` of a cell is Δt over its own
-reference step, Σ A |∂F/∂u_P| Δt/(c V).
+The coefficients are functions of dimensionless numbers that are symmetric in the two cells; `Fo` of a cell is Δt over
+its own reference step, Σ A |∂F/∂u_P| Δt/(c V).
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ _EXCHANGE = "exchange"
 _P, _N = symbol("T_P"), symbol("T_N")
 
 Coefficient = Callable[[str], sp.Expr]
-"""The coefficient of a stage, by the tag of that stage: a formula of what a face has."""
+"""A function from the tag of a stage to its coefficient, a formula in the symbols of a face."""
 
 
 def nested_tableau(stages: int) -> Tableau:
@@ -51,8 +51,8 @@ def nested_tableau(stages: int) -> Tableau:
 def nested_rkl2(stages: int) -> Tableau:
     """Nested stages with the polynomial of RKL2: for linear equations that method itself, of order two for others.
 
-    Coefficients of faces reach every polynomial of their degree from here; the recurrences of RKL2 hold some of it
-    fixed. R(z) = 1 + z (1 + z w_2 (1 + z w_3 (…))), w_k being ratios of the coefficients of R.
+    With coefficients of faces, these stages can represent every polynomial of their degree; the recurrences of RKL2 fix
+    a part of it. R(z) = 1 + z (1 + z w_2 (1 + z w_3 (…))), w_k being ratios of the coefficients of R.
     """
     base = rkl2_tableau(stages)
     z = symbol("z")
@@ -69,7 +69,7 @@ def nested_rkl2(stages: int) -> Tableau:
 
 
 def local_number_stage(equation: Equation) -> Stage:
-    """`Fo` of every cell; a ghost shows its owner's. Diffusion through a Neumann wall does not count, outflow does."""
+    """`Fo` of every cell; a ghost has its owner's. Diffusion through a Neumann wall does not count, outflow does."""
     own, both = (sp.Abs(slope) for slope in equation.slopes(_P, _N))
     chi = symbol("chi")
     message = symbol("A") * (chi * own + (1 - chi) * both)
@@ -82,13 +82,13 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
     """Dimensionless numbers of a face, symmetric in P and N, as formulas of a message after `local_number_stage`.
 
     `total` = Fo_P + Fo_N; `contrast` = ((Fo_P − Fo_N)/total)²; `share` = the face's own number √(Fo_fP Fo_fN)/total, 0
-    at a wall that holds its value. With transport, d = (|∂F/∂u_P| − |∂F/∂u_N|)/(|∂F/∂u_P| + |∂F/∂u_N|) says which way
-    and how much more than diffusion it acts, ±1 for an upwind flux alone: `upwind` = d², where there is diffusion too,
-    and `drift` = d (Fo_P − Fo_N)/total. With a reaction, its numbers r Δt (`reaction_numbers`).
+    at a Dirichlet wall. With transport, d = (|∂F/∂u_P| − |∂F/∂u_N|)/(|∂F/∂u_P| + |∂F/∂u_N|) gives its direction and its
+    strength relative to diffusion, ±1 for an upwind flux alone: `upwind` = d², if there is diffusion too, and `drift` =
+    d (Fo_P − Fo_N)/total. With a reaction, its numbers r Δt (`reaction_numbers`).
     """
     here, there = symbol(f"{LOCAL}_P"), symbol(f"{LOCAL}_N")
     total = here + there
-    # Without transport every cell exchanges something; where nothing flows the numbers are 0.
+    # Without transport `total` is positive; with it, `total` is 0 where nothing flows, and the numbers are then 0.
     below = total if equation.velocity is None else total + LEAST_DENOMINATOR
     own, other = (sp.Abs(slope) for slope in _both_slopes(equation))
     mass = [equation.at_cell(equation.capacity, u, end) * symbol(f"V_{end}") for u, end in ((_P, "P"), (_N, "N"))]
@@ -103,9 +103,10 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
 
 
 def reaction_numbers(equation: Equation) -> dict[str, sp.Expr]:
-    """The dimensionless numbers of Δt and the reaction's parameters, r Δt, with the mean of r given per cell.
+    """The dimensionless numbers r Δt of the reaction's parameters; an r given per cell enters as the mean of two cells.
 
-    A reaction of the unknown alone is one per unit of time. Raises EquationError for a parameter without a unit.
+    A reaction without parameters has the number Δt: its rate is 1 per unit of time. Raises EquationError for a
+    parameter without a unit.
     """
     if equation.reaction == 0:
         return {}
@@ -133,10 +134,10 @@ def _both_slopes(equation: Equation) -> tuple[sp.Expr, sp.Expr]:
 
 
 def refuse_flux_form(equation: Equation) -> str | None:
-    """Why there is no network in the form of a flux of an equation, None where there is one.
+    """Why an equation cannot have a network in the form of a flux; None if it can.
 
-    Coefficients of faces are for fluxes that are linear in the unknown; the reaction may be anything. Of
-    parameters without units no dimensionless numbers can be formed.
+    The flux must be linear in the unknown (the reaction may be anything), and every parameter needs a unit, since
+    dimensionless numbers are formed of them.
     """
     own, both = equation.slopes(_P, _N)
     if {_P, _N} & (own.free_symbols | both.free_symbols):
@@ -151,10 +152,10 @@ def refuse_flux_form(equation: Equation) -> str | None:
 def weighted_stages(
     tableau: Tableau, equation: Equation, coefficient: Coefficient, *, free: bool, base: Space = TWO_POINT
 ) -> tuple[Stage, ...]:
-    """The stages of the corrected integrator, after the one that gives each cell its `Fo`.
+    """`local_number_stage`, and the stages of the corrected integrator.
 
-    The flux is `base` with a coefficient of the change that later stages make to F(u). With `free`, the coefficient is
-    one of the whole flux of every stage, the first included: an ablation, which changes the equation.
+    The flux is that of `base`, with a coefficient of the change that later stages make to F(u). With `free`, the
+    coefficient multiplies the whole flux of every stage, the first included: an ablation, which changes the equation.
     """
 
     def prepare(equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
@@ -182,7 +183,7 @@ def weighted_scheme(
     base: Space = TWO_POINT,
     summary: str = "",
 ) -> Scheme:
-    """A scheme of formulas for the coefficients; it claims nothing. `base` is the flux that they weigh."""
+    """A scheme, without claims, from formulas for the coefficients; `base` is the flux that they multiply."""
     stages = weighted_stages(tableau, equation, coefficient, free=free, base=base)
     return Scheme(name, stages, summary=summary, equation=equation)
 
@@ -196,11 +197,11 @@ def formula_scheme(
     free: bool = False,
     summary: str = "",
 ) -> Scheme:
-    """The scheme whose coefficients are formulas of `face_invariants`' names, by the tags of the stages.
+    """The scheme whose coefficients are formulas in the names of `face_invariants`, by the tag of their stage.
 
     The scheme can be evaluated at Δt = 0, where a certificate takes limits. Ratios of Fourier numbers are 0/0 there but
-    do not depend on Δt: with Δt = 1 and each cell's rate of exchange in place of its Fo they are the same numbers.
-    `free` as in `weighted_stages`.
+    do not depend on Δt: they are the same with Δt = 1 and each cell's rate of exchange in place of its Fo. `free` as in
+    `weighted_stages`.
     """
     used = {each.name for formula in formulas.values() for each in formula.free_symbols}
     only_total = used <= {"total"}
@@ -219,7 +220,7 @@ def _exchange_stage(equation: Equation) -> Stage:
 
 
 def _finite_invariants(equation: Equation) -> dict[str, sp.Expr]:
-    """`face_invariants` after `_exchange_stage`: what contains Fo in a ratio does not contain Δt."""
+    """`face_invariants` after `_exchange_stage`: the numbers that are ratios of Fo are written without Δt."""
     local = {symbol(f"{LOCAL}{end}"): symbol(f"{_EXCHANGE}{end}") for end in ("_P", "_N")}
     invariants = {}
     for name, number in face_invariants(equation).items():

@@ -1,7 +1,7 @@
-"""Numerical fluxes F(u_P, u_N) of transport a f(u) through a face, as algebra: one value each.
+"""Numerical fluxes F(u_P, u_N) of transport a f(u) through a face, as algebra: one record per flux.
 
-F is the flux out of P along n, F(u, u) = f(u) a·n, and −F with the ends exchanged and n turned. Interval formulas need
-the points where f′ = 0; they come from SymPy, once per equation.
+F is the flux out of P along n: F(u, u) = f(u) a·n, and F changes its sign if the ends are exchanged and n is reversed.
+Formulas over an interval need the points where f′ = 0; SymPy finds them once per equation.
 """
 
 from collections.abc import Callable, Mapping
@@ -83,7 +83,7 @@ def slope_signs(f: sp.Expr, u: sp.Symbol) -> tuple[sp.Expr, ...]:
 
 
 def _sign(f: sp.Expr, u: sp.Symbol, places: list[sp.Expr]) -> sp.Expr:
-    """The sign of f′ at the first place where it is real; +1 where there is none, since f is not defined there."""
+    """The sign of f′ at the first place where it is real; +1 if it is real nowhere, where f is not defined."""
     slope = sp.diff(f, u)
     for place in places:
         value = sp.simplify(slope.xreplace({u: place}))
@@ -178,7 +178,7 @@ def transport_slope(equation: Equation, u: sp.Expr) -> sp.Expr:
 
 
 def refuse_without_transport(equation: Equation) -> str | None:
-    """The reason where there is no transport."""
+    """The reason "it has no transport", or None for an equation with transport."""
     return None if equation.velocity is not None else "it has no transport"
 
 
@@ -189,7 +189,7 @@ def _refuse_nonlinear(equation: Equation) -> str | None:
 
 
 def _refuse_unknown(needed: Callable[[sp.Expr, sp.Symbol], object], equation: Equation) -> str | None:
-    """The reason where there is no transport, or `needed`, what a flux has to know of f, is not found."""
+    """Why a flux does not serve an equation: no transport, or `needed`, what it must know of f, fails; else None."""
     if equation.velocity is None:
         return refuse_without_transport(equation)
     try:

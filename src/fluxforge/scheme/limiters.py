@@ -61,7 +61,7 @@ class Limiter:
 
 
 def _positive_part(formula: sp.Expr) -> sp.Expr:
-    """0 for r ≤ 0."""
+    """The formula where it is positive, and 0 elsewhere."""
     return maximum(sp.S.Zero, formula)
 
 
@@ -184,19 +184,19 @@ def check_stages(limiter: Limiter, tag: str) -> None:
 
 
 Keep = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]
-"""What is kept of the step from the upwind cell to the face, times the sign of the flow: from that step, and from the
-weights of P and of N as upwind cells, 1 and 0 or 0 and 1."""
+"""A bound on the step of u from the upwind cell to the face, counted in the direction from P to N: a function of that
+step and of the weights of P and N as upwind cells, 1 and 0 or 0 and 1."""
 
 
 def keep_all(step: sp.Expr, from_P: sp.Expr, from_N: sp.Expr) -> sp.Expr:
-    """The whole step."""
+    """The whole step, without a bound."""
     return step
 
 
 class LimitedFace:
     """The flux of one limiter between P and N.
 
-    `rear` and `front` are the differences of u behind P and ahead of N, over a distance as that between P and N.
+    `rear` and `front` are the differences of u behind P and ahead of N, each over the distance from P to N.
     """
 
     def __init__(
@@ -207,11 +207,11 @@ class LimitedFace:
         self.rear, self.front = rear, front
 
     def diffusion(self) -> sp.Expr:
-        """As in the equation's two-point flux."""
+        """The diffusive part of the equation's two-point flux."""
         return diffusive_flux(self.equation, self.P, self.N, self.jump)
 
     def corrected_flux(self) -> sp.Expr:
-        """Godunov's flux and a limited part of what makes it second order in space and time."""
+        """Godunov's flux plus ½ |s| (1 − c) φ (u_N − u_P), the limited part of the correction to second order."""
         speed = self.speed()
         from_P, from_N = ((1 + sp.sign(speed)) / 2, (1 - sp.sign(speed)) / 2)
         inverse = from_P / self._content("P") + from_N / self._content("N")

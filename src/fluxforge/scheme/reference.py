@@ -37,7 +37,7 @@ from fluxforge.scheme._tableau import CRANK_NICOLSON, EULER, MIDPOINT, RK4, Tabl
 
 
 class SchemeBuilder:
-    """Write a scheme as text, stage by stage: each expression is parsed with just the symbols it may contain."""
+    """Builds a scheme from text, stage by stage; each expression is parsed with only the symbols it may contain."""
 
     def __init__(self, equation: Equation = HEAT) -> None:
         self._equation = equation
@@ -75,7 +75,7 @@ class SchemeBuilder:
         return self
 
     def build(self, name: str, *, summary: str = "", claims: Claims | None = None, theta: sp.Expr = EXPLICIT) -> Scheme:
-        """The finished scheme; without claims it claims nothing."""
+        """The finished scheme; by default it has no claims."""
         claims = claims or Claims()
         return Scheme(name, tuple(self._stages), theta, summary, claims, self._equation)
 
@@ -171,7 +171,7 @@ TWO_HOP = (
     .stage(
         {
             "z1": "alpha*A/delta*(T_N - T_P)",
-            # A Neumann ghost moves with its owner in the half step, so χ keeps it out of Σw.
+            # χ excludes Neumann ghosts from Σw: in the half step their values follow their owners'.
             "d": "chi*alpha*A/delta",
             "z_source": "alpha*A/delta*(S_N - S_P)",
             "z2": (Hop.PATH, "dt/2*(alpha*A_PN/delta_PN)*(alpha*A_NQ/delta_NQ)/V_N*(T_Q - T_N)"),
@@ -187,7 +187,7 @@ TWO_HOP = (
 
 
 def corrected_in(dimension: int) -> Scheme:
-    """The scheme for meshes of so many dimensions; orders in space are claimed for families in the plane."""
+    """The corrected scheme of heat in `dimension` dimensions; orders in space are claimed for families in the plane."""
     normal = f"({' + '.join(f'd_{axis}*n_{axis}' for axis in COORDINATES[:dimension])})"
     known = message_symbols(Hop.EDGE, gradient_names(dimension))
     flux = parse(f"alpha*A*((T_N - T_P)/{normal} + {correction_text(dimension, normal)})", known)

@@ -4,8 +4,8 @@ Diffusion, reaction and capacity are as in the equation's two-point flux. All of
 
 Transport with linear reconstruction in cells of any shape: least-squares gradients, limited cell by cell.
 
-u_P + ψ_P g_P·p on one side of a face and u_N + ψ_N g_N·(p − d) on the other, p being the way from the centroid of P to
-the centre of the face, d the way from P to N. With Δ = g·p, and u⁺ ≥ 0 ≥ u⁻ the largest and least of u_N − u_P over the
+u_P + ψ_P g_P·p on one side of a face and u_N + ψ_N g_N·(p − d) on the other, with the vectors p from the centroid of P
+to the centre of the face and d from P to N. With Δ = g·p, and u⁺ ≥ 0 ≥ u⁻ the largest and least of u_N − u_P over the
 neighbours, ψ is the least over the faces of the cell of
 
 - Barth & Jespersen (AIAA 89-0366): min(1, u⁺/Δ) for Δ > 0, min(1, u⁻/Δ) for Δ < 0, 1 for Δ = 0;
@@ -14,13 +14,13 @@ neighbours, ψ is the least over the faces of the cell of
 
 Limiters φ(r, c) at the faces of cells of any shape, with values that stay between those of the neighbours.
 
-Across a face with flow from P to N, d the way between the centroids and g_P the least-squares gradient,
+Across a face with flow from P to N, d being the vector between the centroids and g_P the least-squares gradient,
 r = 2 g_P·d/(u_N − u_P) − 1 (Darwish & Moukalled, Int. J. Heat Mass Transfer 46, 2003): the value behind P is
 u_N − 2 g_P·d. On lattices of squares that is the value of the cell behind P, and the flux that of `limiters`. On
-triangles no cell lies there, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) bounds nothing.
+triangles no cell lies there, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) implies no bound.
 
-What does: with forward Euler, a velocity without divergence and the Courant number c_P = Δt Σ max(s, 0) A/(C V) of all
-that leaves P, the new value is
+The values stay bounded if they are cut. With forward Euler, a velocity without divergence and the Courant number c_P =
+Δt Σ max(s, 0) A/(C V) of the total outflow of P, the new value is
 
     u_P − Σ_out c_f e_f − Σ_in c_f (u_P − u_f),   Σ_out c_f = Σ_in c_f = c_P,   e_f = u_f − u_P,
 
@@ -92,7 +92,7 @@ def _venkatakrishnan(delta: sp.Expr, most: sp.Expr, least: sp.Expr, dimension: i
 def slope_round(state: State, tag: str, axes: Axes, ghost: Ghost = Ghost.OWNER) -> Stage:
     """The least-squares gradient of a state, and the largest and least difference to a neighbour, with 0.
 
-    `ghost` is what a ghost shows of these two differences.
+    `ghost` is the rule that gives these two differences at ghosts.
     """
     gradient = least_squares_gradient(vector_symbols("d", axes), state, tag, axes)
     extremes = {
@@ -170,7 +170,7 @@ def _prepare_limited(limiter: Limiter, cut: bool, equation: Equation, state: Sta
     check_stages(limiter, tag)
     rear, front = (extrapolate_difference(state, end, tag, axes) for end in "PN")
     face = LimitedFace(equation, state, limiter, rear, front, _cut_to_bounds(tag) if cut else keep_all)
-    # A ghost shows no room for steps: what enters through a wall is the wall's own value.
+    # A ghost allows no steps: the value that enters through a wall is the wall's own.
     around = slope_round(state, tag, axes, Ghost.ZERO)
     if cut:
         around = _add_outflow(around, face.speed(), equation, state, tag)
@@ -184,7 +184,7 @@ def extrapolate_difference(state: State, end: str, tag: str, axes: Axes) -> sp.E
 
 
 def _add_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State, tag: str) -> Stage:
-    """The stage with c_P, the Courant number of all that leaves a cell in one step."""
+    """The stage with a further output c_P, the Courant number of the total outflow of a cell in one step."""
     leaving = Message(symbol("A") * maximum(speed, sp.S.Zero))
     content = equation.at_cell(equation.capacity, state.at()) * symbol("V")
     total = Output(symbol(STEP) * symbol("leaving") / content, Ghost.ZERO)
@@ -192,7 +192,7 @@ def _add_outflow(around: Stage, speed: sp.Expr, equation: Equation, state: State
 
 
 def _cut_to_bounds(tag: str) -> Keep:
-    """Cut e to what the upwind cell allows, seen from P: what N allows has the other sign there."""
+    """The bound that cuts e to the interval that the upwind cell allows; that of N changes its sign seen from P."""
 
     def room(name: str, end: str) -> sp.Expr:
         c = symbol(f"outflow{tag}_{end}")

@@ -41,12 +41,12 @@ _CALLED_NAMES = "exp log sin cos tan tanh fabs sqrt pow hypot calloc free size_t
 _LOCALS = "fluxforge_mesh mesh k l e first second path other count work"
 _RESERVED = frozenset(f"{_KEYWORDS} {_CALLED_NAMES} {_LOCALS}".split())
 _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]{2,}")
-# An array over slots, beside the value in one of them.
+# The name of an array over slots; the name itself is the value in one slot.
 SLOTS = "{}_of"
 
 
 class _Names:
-    """Names in the file of a scheme, whose functions all begin with `prefix`; `slots` are its arrays over slots."""
+    """Names in the C file of a scheme, whose functions all begin with `prefix`; `slots` are its arrays over slots."""
 
     def __init__(self, prefix: str, scheme: Scheme) -> None:
         self.constants = set(constants(scheme.equation))
@@ -54,7 +54,7 @@ class _Names:
         self._reserved = _RESERVED | {f"{prefix}_{helper}" for helper in HELPERS}
 
     def spell_name(self, name: str) -> str:
-        """The name, with an underscore behind it where C, libm or the file already uses it."""
+        """The name, with an underscore appended if C, libm or the file already uses it."""
         return f"{name}_" if name in self._reserved or _MACRO_LIKE.fullmatch(name) else name
 
     def at_cell(self, name: str, cell: str = "P") -> str:
@@ -85,7 +85,7 @@ class _Loops:
         self._rules |= dict.fromkeys(Arguments.of(scheme).cells, Ghost.OWNER)
 
     def write_stage(self, stage: Stage) -> list[str]:
-        """The lines of the loop."""
+        """The lines of the loop over cells that evaluates a stage."""
         lines: list[str] = []
         own: dict[str, str] = {}
         write = {Hop.EDGE: self._edges, Hop.PATH: self._paths, Hop.RING: self._ring, Hop.LINE: self._edges}
@@ -151,7 +151,7 @@ class _Loops:
         return _loop("size_t path = 0; path < mesh->slots*mesh->slots; path++", lines + self._add_messages(messages))
 
     def _means(self, means: list[str]) -> list[str]:
-        """Σ over the paths that end in Q, divided by their number."""
+        """The lines that compute means over the paths that end in Q: sums, divided by the number of paths."""
         lines = [
             f"if ({self._prefix}_end(mesh, P, other) != Q) continue;",
             "const size_t first = P*mesh->slots + other/mesh->slots;",
@@ -168,7 +168,7 @@ class _Loops:
         ]
 
     def _add_messages(self, messages: Mapping[str, Message]) -> list[str]:
-        """Each message added to its sum, or compared with the least or largest so far."""
+        """The lines that add each message to its sum, or compare it with the least or largest value so far."""
         lines = []
         for name, message in messages.items():
             target, text = self._names.spell_name(name), write_infix(message.expression, self._dialect, self._symbol)
@@ -202,7 +202,7 @@ def _write_path_vector(names: list[str]) -> list[str]:
 
 
 def _along_path(table: str) -> str:
-    """The sum over both legs; a mesh in the plane has no third components."""
+    """The C expression of the sum over both legs; a mesh in the plane has no third components."""
     total = f"mesh->{table}[first] + mesh->{table}[second]"
     return total if table not in IN_SPACE else f"mesh->{table} ? {total} : 0.0"
 
@@ -269,7 +269,7 @@ def _write_function(scheme: Scheme, stages: tuple[Stage, ...], *, prefix: str, o
     names = _Names(prefix, scheme)
     outputs = [names.spell_name(name) for stage in stages for name in stage.outputs if name != NEXT]
     taken = Arguments.of(scheme)
-    # α before Δt, then arrays, as these casts were always written.
+    # α before Δt, then arrays: the order that these casts have had in every emitted file.
     given = {name: names.spell_name(name) for name in (*constants(scheme.equation), *taken.cells)}
     given |= {name: SLOTS.format(name) for name in taken.slots}
     given |= {name: name for name in ("T", "S") if f"*{name}," in fields}

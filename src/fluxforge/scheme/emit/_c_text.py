@@ -112,7 +112,7 @@ static int $name_in_ring(const fluxforge_mesh *mesh, size_t P, size_t path)
 }
 
 NEEDS = {"in_ring": ("end",)}
-"""Helpers that call others."""
+"""The helpers that a helper calls."""
 
 CG = """\
 /* out = V (x - theta (F' x - x)); `still` is the mesh with boundary values 0, `nothing` a field of zeros. */

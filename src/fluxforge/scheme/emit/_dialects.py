@@ -40,7 +40,7 @@ class _Quotient(NamedTuple):
 
 
 def _quotient(expr: sp.Expr, is_below: Callable[[sp.Expr], bool]) -> _Quotient:
-    """A product, a power or anything else as one quotient."""
+    """Write an expression as one quotient; `is_below` selects the factors that belong in the denominator."""
     others = [factor for factor in sp.Mul.make_args(expr) if not factor.is_Number]
     top, bottom = _split_number(abs(coefficient(expr)))
     under = [sp.Pow(factor.base, -factor.exp) for factor in others if is_below(factor)]
@@ -63,7 +63,7 @@ def _split_number(size: sp.Number) -> tuple[int | float, int]:
 
 @functools.lru_cache(maxsize=4096)
 def _factor_key(factor: sp.Expr) -> tuple[int, str]:
-    """Constants, Δt, α, symbols, then functions and sums; each kind in the order of its text."""
+    """The sort key of a factor: constants, Δt, α, symbols, then functions and sums; within a kind the text."""
     base = factor.base if factor.is_Pow else factor
     if not factor.free_symbols:
         return 0, to_text(factor)
@@ -73,7 +73,7 @@ def _factor_key(factor: sp.Expr) -> tuple[int, str]:
 
 
 def _order_terms(expr: sp.Add) -> list[sp.Expr]:
-    """Short terms first; a positive one leads if there is any."""
+    """The terms of a sum, short ones first; a positive term leads if there is one."""
     ordered = sorted(expr.args, key=_term_key)
     lead = next((term for term in ordered if not is_negative(term)), ordered[0])
     return [lead, *(term for term in ordered if term is not lead)]
@@ -123,7 +123,7 @@ class _Infix(AbstractPrinter):
         return self.names(name)
 
     def constant(self, expr: sp.Expr) -> Piece | None:
-        """Numbers that have to be worked out, such as π, √2 and 1 + log(3), as decimals."""
+        """The decimal of a constant expression such as π, √2 or 1 + log(3); None for numbers and for anything else."""
         if expr.free_symbols or expr.is_Number:
             return None
         value = float(evaluate(expr, {}, np))
@@ -179,7 +179,7 @@ def _star_power(base: Piece, _: sp.Expr, exponent: str) -> Piece:
 
 
 def _c_power(base: Piece, exponent: sp.Expr, text: str) -> Piece:
-    """x*x and x*x*x for a name; pow otherwise."""
+    """A power in C: x*x or x*x*x of a name, pow otherwise."""
     if base[1] == ATOM and base[0].isidentifier() and exponent in (2, 3):
         return "*".join([base[0]] * int(exponent)), PRODUCT
     return f"pow({base[0]}, {text.removeprefix('(').removesuffix(')')})", ATOM
@@ -191,7 +191,7 @@ def _call_compare(left: str, operator: str, right: str) -> str:
 
 
 def array_dialect(module: str) -> Dialect:
-    """Python with the functions of `np` or `jnp`, and functions of the module's own for comparisons and choices."""
+    """Python with the functions of `np` or `jnp`; comparisons and choices call helpers of the emitted module."""
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "abs", "sign", "minimum", "maximum")
     return Dialect(
         {kind: f"{module}.{word}" for kind, word in zip(FUNCTIONS, words, strict=True)},
@@ -204,7 +204,7 @@ def array_dialect(module: str) -> Dialect:
 
 
 def c_dialect(prefix: str) -> Dialect:
-    """C99: libm, and three functions of our own where C has none with the same answer for nan."""
+    """C99: libm, and three functions of our own where C has none that treats nan as NumPy does."""
     own = (f"{prefix}_sign", f"{prefix}_min", f"{prefix}_max")
     words = ("exp", "log", "sin", "cos", "tan", "tanh", "fabs", *own)
     return Dialect(
@@ -253,7 +253,7 @@ class Letter(NamedTuple):
 
 @dataclass
 class Latex(AbstractPrinter):
-    r"""LaTeX, symbols set as `letters` says: \frac{top coefficients}{bottom below} fields (sums)."""
+    r"""LaTeX with the letters that `letters` gives for symbols: \frac{top coefficients}{bottom below} fields (sums)."""
 
     letters: Callable[[str], Letter]
     pieces: dict[sp.Basic, Piece] = field(default_factory=dict)
@@ -285,7 +285,7 @@ class Latex(AbstractPrinter):
         return self.product(expr)
 
     def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
-        """Short terms first."""
+        """The terms of a sum, each with whether it is negative, short ones first."""
         return [(is_negative(term), self.print_unsigned(term)[0]) for term in _order_terms(expr)]
 
     def print_unsigned(self, expr: sp.Expr) -> Piece:

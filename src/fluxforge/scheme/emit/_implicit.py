@@ -1,6 +1,7 @@
-"""Whether conjugate gradients solve the system of an implicit scheme, and the diagonal of that system.
+"""Checks that conjugate gradients can solve the system of an implicit scheme, and the diagonal of that system.
 
-The system is  V (I − θ(F' − I)) T' = …, with F'_PP = ∂F/∂T_P, a Neumann ghost's T_N = T_P + qδ counted: χ = 0 there.
+The system is  V (I − θ(F' − I)) T' = …. Its diagonal contains F'_PP = ∂F/∂T_P, to which a Neumann ghost (χ = 0)
+contributes with T_N = T_P + qδ.
 """
 
 import sympy as sp
@@ -60,7 +61,7 @@ def _has_constants(stage: LinearStage) -> bool:
 
 
 def _explain_singularity(scheme: Scheme) -> str | None:
-    """Why the system may be singular, or None; on one cell it is V times the denominator of R, which may not vanish."""
+    """Why the system may be singular, or None. On one cell it is V times the denominator of R, which must not be 0."""
     if may_grow(scheme.equation):
         return "its reaction lets fields grow: a mode that grows at 1/(theta*dt) makes its system singular"
     factor = amplification(scheme)

@@ -26,7 +26,7 @@ _WHERE = {
     Hop.LINE: "B - P - N - F: a line of cells, B behind P, F ahead of N in N_1(P); F = N where N is a ghost.",
 }
 _GHOST_WORDS = {Ghost.OWNER: "shows its owner's value", Ghost.ZERO: "shows 0"}
-# Letters per line, which fit into a column of text.
+# The most letters per line that fit into a column of text.
 _MOST_LETTERS = 62
 
 
@@ -85,7 +85,7 @@ def _stage(stage: Stage, scheme: Scheme) -> Iterator[str]:
 
 
 def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
-    """A formula, its longest sum on several lines where it is too long for one; `inside` a sum over neighbours."""
+    """A formula, its longest sum on several lines if it is too long for one; `inside` a sum over neighbours."""
     whole = latex.write(expression) if not inside else latex.text(expression, PRODUCT)
     outside, total = _split_at_sum(expression)
     if _width(whole) <= _MOST_LETTERS or not total.is_Add:
@@ -104,7 +104,7 @@ def _break_lines(latex: Latex, expression: sp.Expr, *, inside: bool) -> str:
 
 
 def _split_at_sum(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A product as the factors outside its largest sum and that sum; without one, the whole inside."""
+    """A product as the factors outside its largest sum, and that sum; without a sum, 1 and the whole expression."""
     sums = sorted((f for f in sp.Mul.make_args(expression) if f.is_Add), key=lambda f: len(str(f)))
     if not sums:
         return sp.Integer(1), expression
@@ -112,7 +112,7 @@ def _split_at_sum(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 
 def _width(text: str) -> int:
-    """About how many letters wide a formula is set: of a fraction the sum of both halves is an upper bound."""
+    """The approximate width of a formula in letters; for a fraction the sum of both halves, which is an upper bound."""
     return len(re.sub(r"\\[A-Za-z]+|[\\{}_^, ]", "", text))
 
 

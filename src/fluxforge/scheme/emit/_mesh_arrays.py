@@ -52,7 +52,7 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
     """The arrays that emitted NumPy, JAX and C code reads, by their names there: `Mesh(**mesh_arrays(graph))`.
 
     `graph` is a dual graph with its boundary conditions, or a mesh or the path of its file for T = 0 on the boundary.
-    Raises InputError for anything else, and for walls that exported code does not know.
+    Raises InputError for anything else, and for Robin and inflow walls, which exported code does not have.
     """
     graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
     if graph.transfer is not None or graph.inflow is not None:
@@ -72,7 +72,7 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
 
 
 def _line_tables(graph: DualGraph) -> dict[str, np.ndarray]:
-    """The tables of lines of cells, where the mesh has them."""
+    """The tables of lines of cells; empty if the mesh has no such lines."""
     try:
         lines_of_cells = lines(graph)
     except MeshError:
@@ -148,7 +148,7 @@ def emit_c_mesh(graph: DualGraph, name: str = "mesh") -> str:
 
 def _array(name: str, values: np.ndarray) -> Iterator[str]:
     kind = {"f": "double", "i": "int", "b": "unsigned char"}[values.dtype.kind]
-    # 17 digits bring every double back as it was.
+    # 17 significant digits determine every double.
     numbers = [f"{value:.17g}" for value in values.ravel().tolist()]
     yield f"static const {kind} {name}[] = {{"
     yield from (
@@ -158,5 +158,5 @@ def _array(name: str, values: np.ndarray) -> Iterator[str]:
 
 
 def _title(graph: DualGraph) -> str:
-    """Where the mesh came from, as a comment can hold it."""
+    """The origin of the mesh as text that is safe in a comment."""
     return c_comment("".join(letter if letter.isprintable() else "?" for letter in graph.origin)) or "a mesh"

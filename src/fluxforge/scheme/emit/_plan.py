@@ -84,7 +84,7 @@ PATH_VECTOR = ("d_PQ_x", "d_PQ_y", "d_PQ_z")
 
 
 def unread_geometry(scheme: Scheme) -> list[str]:
-    """The geometry of a face that a step does not need."""
+    """The names of the geometry of faces that a step does not need."""
     present = symbol_names(all_expressions(scheme.stages))
     read = {name for name in EDGE_GEOMETRY if present & _leg_names(name)}
     if present & {*PATH_VECTOR, "delta_PQ"}:
@@ -114,7 +114,7 @@ and shows T = g, S = 0, 1/V = 0. A Neumann ghost is the mirror image of its owne
 and shows T + q delta, S and V of its owner, with q = dT/dn outwards.
 P is the cell that receives, N its neighbour across a face, Q a neighbour of N."""
 _GLUE = "\N{NO-BREAK SPACE}"
-# Nesting beyond which lines are not broken: that of the deepest formula the parser accepts.
+# The most nested brackets at which lines are broken: those of the deepest formula that the parser accepts.
 _MOST_NESTING = 50
 
 
@@ -135,7 +135,7 @@ def to_identifier(name: str) -> str:
 
 
 def c_comment(text: str) -> str:
-    """Text that a comment in C can hold: it ends at the first */, and ??/ is a backslash in C99."""
+    """Make text safe in a C comment, which ends at the first */; ??/ would be a backslash in C99."""
     return re.sub(r"\?(?=\?)", "? ", text.replace("*/", "* /").replace("/*", "/ *"))
 
 
@@ -183,7 +183,7 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
-    """Lines broken before the outermost operators that make them fit."""
+    """Break text into lines of `width`, before operators in as few brackets as possible."""
     depth = 0
     while depth < _MOST_NESTING and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
         depth += 1
@@ -192,7 +192,7 @@ def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
 
 
 def _glue_words(text: str, deepest: int) -> str:
-    """The text with spaces left only before operators in at most so many brackets, and after the opening words."""
+    """Keep the spaces before operators in at most `deepest` brackets and after the opening words; glue all others."""
     depth, out, opening = 0, [], text.rfind(":  ") + 1
     for at, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -77,12 +77,12 @@ def _list_parameters(scheme: Scheme) -> str:
 
 
 def _spell_name(name: str) -> str:
-    """The name, with an underscore behind it where Python or the module already uses it."""
+    """The name, with an underscore appended if Python or the module already uses it."""
     return f"{name}_" if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in _RESERVED else name
 
 
 class _Function:
-    """Writes one function; remembers which local name holds what, so that nothing is gathered twice."""
+    """Writes one function; records which local name stands for which value, so that nothing is gathered twice."""
 
     def __init__(self, scheme: Scheme, flavour: Flavour) -> None:
         self._flavour = flavour
@@ -120,7 +120,7 @@ class _Function:
             self._lines.append(start + text)
 
     def _write_reduction(self, name: str, message: Message) -> None:
-        """Write the sum, or the least or largest, of a message over its hop, and what the message reads."""
+        """Write the sum, or the least or largest, of a message over its hop, after lines that gather its symbols."""
         hop, reduce = message.hop, _REDUCE[message.reduction]
         if hop in _TABLES:
             self._hold("Q", _TABLES[hop][1], target=_TABLES[hop][0])
@@ -140,7 +140,7 @@ class _Function:
         return text if varies else f"{self._flavour.np}.full_like(mesh.V, {text})"
 
     def _gather_symbol(self, name: str, hop: Hop) -> str:
-        """Where a symbol of a message comes from."""
+        """The expression in Python that gives a symbol of a message."""
         field, _, end = name.rpartition("_")
         if name in GEOMETRY[Hop.EDGE]:
             return f"mesh.{name}"
@@ -158,7 +158,7 @@ class _Function:
         return self._at(field, end, hop)
 
     def _at(self, field: str, end: str, hop: Hop) -> str:
-        """A field or output at one end. N of a path and Q of a ring are cells; only the others can be ghosts."""
+        """A field or output at one end. N of a path and Q of a ring are always cells; other ends can be ghosts."""
         cells = "mesh.V" if field == "V" else _spell_name(field)
         if end == "P":
             return f"{cells}[:, None]"

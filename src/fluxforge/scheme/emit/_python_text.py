@@ -119,7 +119,7 @@ def _mean(f, same):
 }
 
 NEEDS = {"_ring": ("_paths",)}
-"""Helpers that call others."""
+"""The helpers that a helper calls."""
 
 CG_NUMPY = '''\
 def step(T, S, mesh, $arguments, tolerance=1e-13, max_iterations=10_000):
