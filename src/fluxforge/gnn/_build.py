@@ -1,4 +1,4 @@
-"""A recipe's network section → a network with random weights."""
+"""Build a network with random weights from a recipe's network section."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -26,12 +26,12 @@ from fluxforge.recipe._recipe import Network as NetworkSpec
 from fluxforge.scheme._scheme import NEXT, Ghost, Hop, invariant_names, message_symbols, output_symbols
 from fluxforge.scheme.reference import CORRECTION, correction_text, gradient_names
 
-# Features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.
+# The features per hop. {h} is the state at the start of a layer: T, or the output of the layer before.
 EDGE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "simplified": ("alpha*A/delta*(T_N - T_P)",),
         "primitive": ("{h}_N", "{h}_P", "A", "delta"),
-        # With the numbers of the face, which depend on the equation: `step_numbers`.
+        # Used together with the numbers of the face, which depend on the equation: see `step_numbers`.
         "dimensionless": ("{h}_N - {h}_P",),
     }
 )
@@ -53,10 +53,10 @@ def hops_of(spec: NetworkSpec) -> tuple[Hop, ...]:
 
 
 def build(spec: NetworkSpec, key: PRNGKeyArray, equation: Equation = HEAT, *, dimension: int = 2) -> Network:
-    """L layers as the recipe describes them; its invariants are those of the equation's parameters and of faces.
+    """A network of L layers as the recipe describes them; its invariants are those of faces and of the equation.
 
-    Only the correction by gradients, which is written in components, depends on the dimension. Raises InputError for
-    an invariant that the equation does not have.
+    Only the correction by gradients, which is written in components, depends on the dimension. Raises InputError for an
+    invariant that the equation does not have.
     """
     known = (*invariant_names(equation), CORRECTION)
     if stray := [name for name in spec.invariants if name not in known]:
@@ -122,7 +122,7 @@ def _build_update(
     messages: tuple[Messages, ...],
 ) -> Update:
     sums = tuple(name for each in messages for name in each.names)
-    # With primitive features, a later layer has the original ones and the outputs of the layer before.
+    # With primitive features, a later layer has the original features and the outputs of the layer before.
     extra = () if spec.features != "primitive" or not earlier else states
     supply = (_write_supply(equation),) if spec.features == "dimensionless" else ()
     texts = (
@@ -139,7 +139,7 @@ def _build_update(
 
 
 def step_numbers(equation: Equation) -> tuple[str, ...]:
-    """A Δt ∂F/∂u_P/(c V) of a face, α Δt A/(δ V) of heat, and that of u_N where it is another number."""
+    """A Δt ∂F/∂u_P/(c V) of a face as text, α Δt A/(δ V) for heat, and that of ∂F/∂u_N if it is not its opposite."""
     own, both = equation.slopes(symbol("T_P"), symbol("T_N"))
     capacity = equation.at_cell(equation.capacity, symbol("T_P"), "P")
     scale = symbol("dt") * symbol("A") / (capacity * symbol("V_P"))
@@ -148,7 +148,7 @@ def step_numbers(equation: Equation) -> tuple[str, ...]:
 
 
 def _write_supply(equation: Equation) -> str:
-    """Δt S/c as text: what the source adds in a step."""
+    """Δt S/c as text: the change by the source in a step."""
     return to_text(symbol("dt") * symbol("S") / equation.at_cell(equation.capacity, symbol("T")))
 
 
@@ -157,7 +157,7 @@ def _name_sum(number: int, hop: Hop, k: int, width: int) -> str:
 
 
 def _expand_states(texts: Iterable[str], states: tuple[str, ...]) -> tuple[str, ...]:
-    """Each text once per state if it contains {h}, once otherwise."""
+    """A text that contains {h} once per state, any other text once."""
     return tuple(text.format(h=state) for text in texts for state in (states if "{h}" in text else states[:1]))
 
 
@@ -167,6 +167,6 @@ def _parse_all(texts: Iterable[str], symbols: Mapping[str, sp.Symbol]) -> tuple[
 
 def _build_mlp(spec: NetworkSpec, inputs: int, outputs: int, key: PRNGKeyArray) -> AbstractMLP:
     kind = GatedMLP if spec.mlp == "gated" else MLP
-    # Left out, each kind starts from its own gain.
+    # Without a gain in the recipe, each kind of MLP has its own default.
     gain = {} if spec.gain is None else {"gain": spec.gain}
     return kind.create(inputs, outputs, depth=spec.depth, width=spec.width, key=key, **gain)

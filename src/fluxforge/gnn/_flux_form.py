@@ -2,9 +2,9 @@
 
 The stages are those of `fluxforge.scheme.weighted_stages`. The coefficient of each stage after the first is 1 + f(x)
 with f a small MLP of dimensionless numbers x of a face, symmetric in its two cells. Before training f is 0, and the
-network is the integrator. With `order` 2 it is 1 + total/(1 + total) f(x), total = Fo_P + Fo_N: what f adds to the
-integrator is then of third order in Δt, and the step is of second order, whatever f is. So that f is bounded as Δt goes
-to 0, it then sees log(total + 1/100) instead of log(total).
+network is the integrator. With `order` 2 the coefficient is 1 + total/(1 + total) f(x), total = Fo_P + Fo_N: the term
+that f adds to the step is then of third order in Δt, and the step of second order, whatever f is. There the input
+log(total) is replaced by log(total + 1/100), so that f stays bounded as Δt goes to 0.
 """
 
 from collections.abc import Mapping
@@ -40,12 +40,12 @@ def coefficient_inputs(equation: Equation, order: int) -> tuple[sp.Expr, ...]:
 
 
 def log_of_total(total: sp.Expr, order: int) -> sp.Expr:
-    """The first input; with `order` 2 it has a limit as Δt goes to 0."""
+    """The first input of the coefficients: log(total), or for `order` 2 a logarithm with a limit as Δt goes to 0."""
     return sp.log(total + _LEAST_TOTAL) if order == 2 else sp.log(total)
 
 
 def coefficient_symbol(tag: str) -> sp.Symbol:
-    """The symbol of the coefficient of a stage in its message."""
+    """The symbol that stands for the coefficient of a stage in its message."""
     return symbol(f"c{tag}")
 
 
@@ -55,7 +55,7 @@ def learned_part(total: sp.Expr, order: int) -> sp.Expr:
 
 
 class WeightedRound(eqx.Module):
-    """One stage whose message contains a coefficient 1 + scale · f of every face."""
+    """One stage whose message contains a coefficient 1 + scale · f of every face; f is a function of `inputs`."""
 
     f: MLP
     stage: Stage = eqx.field(static=True)
@@ -69,10 +69,11 @@ class WeightedRound(eqx.Module):
         return Formulas(self.stage).ghosts
 
     def coefficients(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> Float[Array, "cells slots"]:
-        """1 + scale · f in every slot, 1 in those that are not used."""
+        """1 + scale · f in every slot, and 1 in unused slots."""
         hop = graph.hops[Hop.EDGE]
         values = slot_values((*self.inputs, self.scale), hop, nodes, parameters)
-        # Formulas may be infinite or NaN in unused slots, which `where` keeps out of values but not out of gradients.
+        # Formulas may be infinite or NaN in unused slots. One `where` on the result would keep that out of the values,
+        # but not out of the gradients, so the inputs are replaced too.
         seen = [jnp.broadcast_to(evaluate(each, values, jnp), hop.mask.shape) for each in self.inputs]
         table = jnp.stack([jnp.where(hop.mask & jnp.isfinite(each), each, 0.0).ravel() for each in seen], axis=-1)
         learned = self.f(table.astype(graph.V.dtype)).reshape(hop.mask.shape)
@@ -82,7 +83,7 @@ class WeightedRound(eqx.Module):
         return 1.0 + jnp.where(hop.mask, learned, 0.0)
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
-        """The sums of the stage, its messages with their coefficients."""
+        """The sums of the stage, with the coefficients in its messages."""
         coefficients = self.coefficients(graph, nodes, parameters)
         return Formulas(self.stage).sums(graph, nodes, {**parameters, self.coefficient.name: coefficients})
 
@@ -94,7 +95,7 @@ class WeightedRound(eqx.Module):
 class FluxNetwork(AbstractNetwork):
     """A time integrator with learned coefficients of faces; `weighted` are the stages after the first.
 
-    A `free` one has a coefficient before the whole flux of every stage, so that `weighted` are all stages: an ablation.
+    If it is `free`, a coefficient multiplies the whole flux of every stage, and `weighted` are all stages: an ablation.
     """
 
     weighted: tuple[WeightedRound, ...]
@@ -125,10 +126,10 @@ def build_flux_network(
     order: int = 1,
     free: bool = False,
 ) -> FluxNetwork:
-    """Random weights, but none in the last layer of an MLP, so that the network starts as the integrator.
+    """A network with random weights, except for zeros in the last layer of its MLPs: it starts as the integrator.
 
-    `order` 2 keeps it of second order in time, the tableau being so. Raises InputError for an equation whose flux is
-    not linear, or whose parameters have no units.
+    With `order` 2 it stays of second order in time, as the tableau has to be. Raises InputError for an equation whose
+    flux is not linear, or whose parameters have no units.
     """
     if (why := refuse_flux_form(equation)) is not None:
         raise InputError(f"network.form: {why}")

@@ -1,4 +1,4 @@
-"""Message-passing networks T' = M_θ(T): MLPs, layers of them in place of formulas, the gradient stage before them."""
+"""Message-passing networks T' = M_θ(T): MLPs, layers that use them in place of formulas, and the gradient stage."""
 
 import abc
 import math
@@ -26,8 +26,8 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {"relu": jax.nn.relu, "gelu": lambda x: jax.nn.gelu(x, approximate=False), "identity": lambda x: x}
 )
 
-# This gain keeps the size of values through a gate. With smaller weights the products of three successive gates are so
-# small that the sparsity term dominates the loss, and training sets messages to 0.
+# This gain preserves the size of values through a gate. With smaller weights the products of three successive gates are
+# so small that the sparsity term dominates the loss, and training sets messages to 0.
 GAIN = 3.0**0.5
 
 
@@ -40,14 +40,14 @@ class AbstractMLP(eqx.Module):
 
 
 class Linear(eqx.Module):
-    """W x + b, with the entries of both uniform in ±1/√inputs at the start, those of W times a gain."""
+    """W x + b. Initially the entries of b are uniform in ±1/√inputs, and those of W too, times a gain."""
 
     weight: Float[Array, "outputs inputs"]
     bias: Float[Array, " outputs"]
 
     @staticmethod
     def create(inputs: int, outputs: int, *, key: PRNGKeyArray, gain: float = 1.0) -> "Linear":
-        """Random entries."""
+        """A layer with random entries."""
         reach = 1.0 / math.sqrt(inputs)
         of_weight, of_bias = jax.random.split(key)
         return Linear(
@@ -69,7 +69,7 @@ def _layer_shapes(
 
 
 class MLP(AbstractMLP):
-    """m linear layers with an activation between them, none after the last: m = 1 is linear."""
+    """`depth` linear layers with an activation between them and none after the last; with one layer it is linear."""
 
     layers: tuple[Linear, ...]
     activation: str = eqx.field(static=True, default="relu")
@@ -110,7 +110,7 @@ class Gate(eqx.Module):
 
 
 class GatedMLP(AbstractMLP):
-    """m gated layers in sequence, which approximate products of inputs better than ReLU layers do."""
+    """Gated layers in sequence; they approximate products of inputs better than ReLU layers do."""
 
     layers: tuple[Gate, ...]
 
@@ -142,7 +142,7 @@ _INFINITY = 1e30
 class Messages(eqx.Module):
     """z = Σ f(features) over the slots of a hop; or the mean, minimum or maximum, by `aggregate`.
 
-    `features` are formulas of what the hop carries, `names` the components of f.
+    `features` are formulas in the symbols of the hop, `names` the names of the components of f.
     """
 
     f: AbstractMLP
@@ -167,7 +167,7 @@ class Messages(eqx.Module):
 class Update(eqx.Module):
     """h = form(f(features), node): `forms` are formulas of the cell's symbols and of f, `T + dt/V*f` for instance.
 
-    `ghosts` says what a ghost shows of each output to later layers.
+    `ghosts` are the ghost rules of the outputs, by which later layers see them.
     """
 
     f: AbstractMLP
@@ -211,14 +211,14 @@ class Layer(eqx.Module):
         return self.update(graph, cell)
 
 
-# Stands for the network's value in the formula that makes an output of it.
+# Stands for the MLP's value in the formula of an output.
 F = symbol("f")
 
 
 def slot_values(
     formulas: Iterable[sp.Expr], hop: Slots, nodes: Nodes, parameters: Quantities
 ) -> Mapping[sp.Symbol, Any]:
-    """The values that formulas of a hop need, in its slots."""
+    """The values, in the slots of a hop, of the symbols that occur in some formulas."""
     wanted = frozenset[sp.Symbol]().union(*(each.free_symbols for each in formulas))
     return hop.values(wanted, nodes, parameters)
 
@@ -241,13 +241,13 @@ def _aggregate(sent: Float[Array, "cells slots"], mask: Bool[Array, "cells slots
 
 
 class Gradient(eqx.Module):
-    """Least-squares gradients `g_x`, `g_y` (and `g_z`) of T, for messages that contain their correction."""
+    """Least-squares gradients `g_x`, `g_y` (and `g_z`) of T, for messages with the non-orthogonal correction."""
 
     dimension: int = eqx.field(static=True)
 
     @property
     def stage(self) -> Stage:
-        """The formulas."""
+        """The stage of the gradients."""
         return gradient_stage(self.dimension)
 
     @property
@@ -256,7 +256,7 @@ class Gradient(eqx.Module):
         return Formulas(self.stage).ghosts
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
-        """The entries of each cell's system. Cells that are padding get a unit matrix, which has an inverse.
+        """The entries of each cell's least-squares system; cells of padding get the unit matrix, which is invertible.
 
         Raises SchemeError on a mesh of another dimension.
         """
@@ -283,7 +283,7 @@ class AbstractNetwork(eqx.Module):
     @property
     @abc.abstractmethod
     def hops(self) -> frozenset[Hop]:
-        """The kinds of neighbourhood its messages are summed over."""
+        """The neighbourhoods over which the messages are summed."""
 
     def __call__(
         self,
@@ -294,19 +294,19 @@ class AbstractNetwork(eqx.Module):
         dt: float | Float[Array, ""],
         parameters: Quantities,
     ) -> State:
-        """One step on any graph, of any size; `parameters` are those of the equation, by name."""
+        """T' after one step on a graph of any size; `parameters` are those of the equation, by name."""
         return evaluate_stages(self.rounds, graph, T, S, parameters={"dt": dt, **parameters})
 
 
 class Network(AbstractNetwork):
-    """A message-passing network on a graph: the twin of a scheme, layer for stage.
+    """A message-passing network on a graph, with a layer where a scheme has a stage.
 
     Lengths are in units in which the mean cell volume is 1; `fluxforge.stepping.network_stepper` converts them.
     """
 
     layers: tuple[Layer, ...]
     gradient: Gradient | None = None
-    """What is evaluated before the first layer, if messages contain the correction by gradients."""
+    """The round before the first layer, if messages contain the correction by gradients."""
 
     @property
     def rounds(self) -> tuple[AbstractRound, ...]:
@@ -320,12 +320,12 @@ class Network(AbstractNetwork):
 
     @property
     def hops(self) -> frozenset[Hop]:
-        """The kinds of neighbourhood its messages are summed over."""
+        """The neighbourhoods over which the messages are summed."""
         return frozenset(messages.hop for layer in self.layers for messages in layer.messages)
 
     @property
     def parts(self) -> list[Messages | Update]:
-        """What has an MLP, layer by layer, messages before update."""
+        """The messages and updates, each of which has an MLP, layer by layer; messages come before the update."""
         parts: list[Messages | Update] = []
         for layer in self.layers:
             parts += [*layer.messages, layer.update]
@@ -333,7 +333,7 @@ class Network(AbstractNetwork):
 
     @property
     def mlps(self) -> list[Any]:
-        """The MLPs in the order of `parts`, of any kind."""
+        """The MLPs, in the order of `parts`."""
         return [part.f for part in self.parts]
 
     def with_mlps(self, new: Sequence[AbstractMLP]) -> "Network":

@@ -1,4 +1,4 @@
-"""Inputs of every MLP of a network on a set of problems, and MLPs of standardised inputs x ↦ f((x − μ)/σ)."""
+"""Inputs of every MLP of a network on a set of problems, and MLPs with standardised inputs x ↦ f((x − μ)/σ)."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Posed(Protocol):
 def inputs(network: Network, problems: Posed) -> list[Float[Array, "rows inputs"]]:
     """Input rows of each MLP, layer by layer, messages before update; without unused slots and padding."""
     together, used = _tables(network, problems.graph, problems.T, problems.S, problems.dt, problems.parameters)
-    # With NumPy: the number of used rows varies, and JAX would compile anew for each.
+    # In NumPy: the number of used rows varies, and JAX would compile again for each number.
     tables = (np.asarray(table).reshape(-1, table.shape[-1]) for table in together)
     return [put(table[np.asarray(mask).ravel()], table.dtype) for table, mask in zip(tables, used, strict=True)]
 
@@ -71,7 +71,7 @@ class Standard(NamedTuple):
 
 
 class Standardised(AbstractMLP):
-    """An MLP of inputs without their mean and in units of their spread; both are numbers, not weights."""
+    """An MLP whose inputs are shifted by their mean and divided by their spread, which are constants, not weights."""
 
     f: AbstractMLP
     standard: Standard = eqx.field(static=True)
@@ -83,7 +83,7 @@ class Standardised(AbstractMLP):
 
 
 def standards(network: Network, tables: Sequence[Float[Array, "_rows _inputs"]]) -> tuple[Standard, ...]:
-    """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for what is learned."""
+    """Mean and spread of the columns of each MLP's table, in the order of `inputs`; 0 and 1 for learned quantities."""
     learned = _learned_names(network)
     return tuple(
         _standard(part.features, learned, np.asarray(table, float))
@@ -108,12 +108,12 @@ def _standard(
 def _learned_names(network: Network) -> frozenset[str]:
     """Names of sums and hidden states, in cells and at ends of edges and paths: their size depends on the weights.
 
-    Everything else has the size of the data, whatever the weights are.
+    The size of all other inputs is that of the data.
     """
     names = [name for part in network.parts for name in part.names]
     return frozenset((*names, *(f"{name}_{end}" for name in names for end in HOP_ENDS[Hop.PATH])))
 
 
 def standardise(network: Network, input_standards: Sequence[Standard]) -> Network:
-    """The network with the inputs of each MLP standardised."""
+    """The network with each MLP replaced by one of standardised inputs."""
     return network.with_mlps([Standardised(*each) for each in zip(network.mlps, input_standards, strict=True)])

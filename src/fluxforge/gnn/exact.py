@@ -1,7 +1,7 @@
 """Networks with hand-written weights: the construction of the paper's lemma, and counterexamples to its theorems.
 
-The counterexamples use one unit instead of two: a bias B lifts values above the corner of the ReLU, and another bias
-subtracts it again, relu(x + B) − B = x wherever x ≥ −B.
+The counterexamples use one unit instead of two: a bias B lifts values above the kink of the ReLU, and another bias
+subtracts it again, relu(x + B) − B = x for x ≥ −B.
 """
 
 import math
@@ -39,7 +39,7 @@ Blank = list[tuple[np.ndarray, np.ndarray]]
 
 
 def silent_mlp(inputs: int, *, depth: int, width: int) -> MLP:
-    """The MLP that is 0 for all inputs: every parameter is zero."""
+    """An MLP that is 0 for all inputs: every parameter is zero."""
     return _to_mlp(_blank_layers(inputs, depth, width))
 
 
@@ -53,7 +53,7 @@ def signed_mlp(
 ) -> MLP:
     """relu(r·x) − k relu(−s·x), two units a layer: r·x for s = r and k = 1, whatever its sign.
 
-    `below` is s (r unless given) and `slope` is k.
+    `below` is s (by default r) and `slope` is k.
     """
     layers = _blank_layers(len(row), depth, width)
     layers[0][0][0] = row
@@ -65,7 +65,7 @@ def signed_mlp(
 
 
 def shifted_mlp(row: Sequence[float], *, depth: int, width: int, up: float, down: float) -> MLP:
-    """relu(r·x + up) + down, one unit a layer: r·x + up + down where r·x ≥ −up."""
+    """relu(r·x + up) + down, one unit a layer; it equals r·x + up + down where r·x ≥ −up."""
     layers = _blank_layers(len(row), depth, width)
     layers[0][0][0] = row
     layers[0][1][0] = up
@@ -100,7 +100,7 @@ def assemble_network(aggregates: Sequence[MLP], updates: Sequence[MLP]) -> Netwo
 
 @lru_cache
 def _shape_network(layers: int, depth: int, width: int) -> Network:
-    """A network without weights, all of which are replaced."""
+    """A network of these sizes with placeholders for its weights, all of which the caller replaces."""
     spec = NetworkSpec(features="simplified", mlp="relu", update="direct", layers=layers, depth=depth, width=width)
     shape: Network = eqx.filter_eval_shape(build, spec, jax.random.key(0))
     return shape
@@ -114,13 +114,16 @@ def check_shape(layers: int, depth: int, width: int, *, least: tuple[int, int, i
 
 
 def nonzeros(network: Network, tolerance: float = 0.0) -> int:
-    """‖θ‖₀: how many weights and biases exceed the tolerance in size."""
+    """‖θ‖₀: the number of weights and biases whose modulus exceeds the tolerance."""
     leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
     return sum(int((np.abs(np.asarray(leaf)) > tolerance).sum()) for leaf in leaves)
 
 
 def add_idle_parameters(network: Network, count: int) -> Network:
-    """The same function with `count` non-zeros: ones are written into hidden units without outgoing weights."""
+    """The same function with `count` non-zeros: ones are written into hidden units without outgoing weights.
+
+    Raises InputError if the network cannot have this number of non-zeros.
+    """
     left = count - nonzeros(network)
 
     def fill(mlp: MLP) -> MLP:
@@ -138,7 +141,7 @@ def add_idle_parameters(network: Network, count: int) -> Network:
 
 
 def _fill_idle(layer: Linear, after: Linear, left: int) -> tuple[Linear, int]:
-    """The layer with up to `left` zeros replaced by ones in units without outgoing weights, and how many remain."""
+    """The layer with up to `left` zeros of units without outgoing weights set to 1, and how many are left to set."""
     idle = (np.asarray(after.weight) == 0).all(axis=0, keepdims=True).T
     both = np.concatenate([np.asarray(layer.weight), np.asarray(layer.bias)[:, None]], axis=1)
     places = np.argwhere(idle & (both == 0))[: max(left, 0)]
@@ -154,16 +157,16 @@ def sparse_count(layers: int, depth: int) -> int:
 def sparse_network(layers: int, depth: int, width: int) -> Network:
     """T' = T + Δt S + Δt/V Σ α A/δ (T_N − T_P) with exactly 2m(L+1) + 4 non-zeros, m ≥ 2, d ≥ 2.
 
-    Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer does the work, in
-    2m parameters for f_agg and 2m + 4 for f_up; the others hand T' on, 2m each.
+    Values of either sign pass a ReLU as x = relu(x) − relu(−x), two units a layer. The first layer computes the step,
+    in 2m parameters for f_agg and 2m + 4 for f_up; the others pass T' on, with 2m parameters each.
     """
     return one_sided_network(layers, depth, width, slope=1.0)
 
 
 def one_sided_network(layers: int, depth: int, width: int, slope: float) -> Network:
-    """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network but for one weight.
+    """T' = F for F ≥ 0 and slope · F for F < 0: the lemma's network except for one weight.
 
-    On data with F ≥ 0 it agrees with the scheme, and all corner cases of the paper are such data.
+    On data with F ≥ 0 it agrees with the scheme; all corner cases of the paper are such data.
     """
     check_shape(layers, depth, width, least=(1, 2, 2))
     aggregates = [signed_mlp(FLUX, depth=depth, width=width)]
@@ -178,8 +181,9 @@ def late_network(layers: int, depth: int, width: int, share: float) -> Network:
     """T' = relu(F) − relu(−F − (1/k − 1) T) for T ≥ 0, relu(F − (1 − k) T) − relu(−F) for T < 0, k = share ≤ 1, L ≥ 2.
 
     This is F itself where T and F are not negative, and where F ≤ (1 − k) T < 0: in the corner cases and, for k ≥ Δt,
-    in their negatives. The first layer hands on T⁺ − k T⁻; fluxes and sources enter in the second, whose two units undo
-    that each by itself. The count is the lemma's, since it does not matter which layer does the work.
+    in their negatives. The first layer passes on T⁺ − k T⁻; fluxes and sources enter in the second, whose two units
+    each undo that factor. The number of non-zeros is the lemma's, since it does not depend on which layer computes the
+    step.
     """
     check_shape(layers, depth, width, least=(2, 2, 2))
     silence = silent_mlp(1, depth=depth, width=width)
@@ -193,10 +197,10 @@ def late_network(layers: int, depth: int, width: int, share: float) -> Network:
 
 
 def needed_bound(temperature: float, source: float, *, weight: float, fourier: float = 1.0) -> float:
-    """B = max(2 w |T|, max(1, 2Fo − 1) |T| + |Δt S|): what no flux and no new temperature exceeds.
+    """B = max(2 w |T|, max(1, 2Fo − 1) |T| + |Δt S|), a bound on all fluxes and new temperatures.
 
-    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is
-    Δt/V Σ α A/δ. A Neumann face sends α A q, which has to be at most B too, and adds Δt/V α A q to T'.
+    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is Δt/V Σ α
+    A/δ. A Neumann face sends α A q, which also has to be at most B, and adds Δt/V α A q to T'.
     """
     return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
 
@@ -204,10 +208,10 @@ def needed_bound(temperature: float, source: float, *, weight: float, fourier: f
 def biased_network(layers: int, depth: int, width: int, bound: float, *, nonzeros: int | None = None) -> Network:
     """The first-order scheme on data bounded by B with m(L+1) + 6 non-zeros, m ≥ 2.
 
-    f_agg(e) = relu(e + B) − B is e itself, edge by edge, so it does not matter how many messages a cell sums. f_up
-    lifts the new temperature by B once, in the first layer, and puts it back once, in the last. `bound` is a B that
-    neither a flux |α A/δ (T_N − T_P)| nor a new temperature |T'| exceeds (see `needed_bound`); beyond it the network
-    is wrong. `nonzeros` raises the count to this, by parameters of units that no other unit reads.
+    f_agg(e) = relu(e + B) − B is e itself for every edge, so the number of messages of a cell does not matter. f_up
+    adds B to the new temperature in the first layer, and subtracts it in the last. `bound` is a B that neither a flux
+    |α A/δ (T_N − T_P)| nor a new temperature |T'| exceeds (see `needed_bound`); for larger values the network is wrong.
+    `nonzeros` raises the number of non-zeros to this one, by parameters of units that no other unit reads.
     """
     check_shape(layers, depth, width, least=(1, 2, 1))
     _check_positive("bound", bound)
@@ -220,9 +224,10 @@ def memorising_network(
 ) -> Network:
     """Exact where every cell has one neighbour and Δt/V = `ratio`, wrong everywhere else; m(L+1) + 4 non-zeros, m ≥ 2.
 
-    f_agg(e) = relu(e + C) never subtracts its C, which thus lifts the update as well: both f_agg's last bias and f_up's
-    first are saved. The last bias takes off C Δt/V: right for one message, and off by C (N Δt/V − ratio) for N. C is
-    at least `bound` and `bound`/ratio, where `bound` is as in `biased_network`; the larger, the worse elsewhere.
+    f_agg(e) = relu(e + C) does not subtract its C, which therefore lifts the update too: the last bias of f_agg and the
+    first of f_up are saved. The last bias subtracts C Δt/V: right for one message, and wrong by C (N Δt/V − ratio) for
+    N messages. C is at least `bound` and `bound`/ratio, with `bound` as in `biased_network`; the larger C, the larger
+    the error elsewhere.
     """
     check_shape(layers, depth, width, least=(1, 2, 1))
     _check_positive("bound", bound)
@@ -233,7 +238,7 @@ def memorising_network(
 
 
 def _build_one_unit(aggregate: MLP, *, layers: int, up: float, down: float, nonzeros: int | None) -> Network:
-    """A network whose first layer does the update, adding `up`, and whose last layer adds `down`."""
+    """A network whose first layer computes the step and adds `up`, and whose last layer adds `down`."""
     depth, width = len(aggregate.layers), aggregate.layers[0].weight.shape[0]
     aggregates = [aggregate, *[silent_mlp(1, depth=depth, width=width)] * (layers - 1)]
     rows = [FULL_ROW, *[STATE_ROW] * (layers - 1)]
@@ -252,7 +257,7 @@ def _check_positive(name: str, value: float) -> None:
 
 
 class LinearWeights(NamedTuple):
-    """T' = W₁ T + W₃ Δt S + W₂ Δt/V Σ (w e + b_agg) + b_u, e = α A/δ (T_N − T_P), in words.
+    """T' = W₁ T + W₃ Δt S + W₂ Δt/V Σ (w e + b_agg) + b_u, e = α A/δ (T_N − T_P): its weights by name.
 
     The scheme has `temperature` = `source` = `flux` · `message` = 1 and no biases.
     """
@@ -273,7 +278,7 @@ def linear_network(weights: LinearWeights) -> Network:
 
 
 def linear_weights(network: Network) -> LinearWeights | None:
-    """The six weights of a linear network on the simplified features; None of any other."""
+    """The six weights of a linear network on the simplified features; None for any other network."""
     if len(network.layers) != 1 or len(network.layers[0].messages) != 1:
         return None
     messages, update = network.layers[0].messages[0], network.layers[0].update

@@ -31,8 +31,9 @@ class View(NamedTuple):
 def view(graph: DualGraph, rule: Ghost) -> View:
     """Node values of a field under a ghost rule, as cell index, scale and constant.
 
-    A Dirichlet ghost shows g, its owner's value or 0. A Neumann ghost moves with its owner: it shows the owner's
-    value, plus q δ where the output is a temperature. A Robin ghost changes by `following` times its owner's change.
+    A Dirichlet ghost has the value g, its owner's value or 0. The value of a Neumann ghost follows its owner's: it is
+    the owner's value, plus q δ where the output is a temperature. A Robin ghost changes by `following` times its
+    owner's change.
     """
     boundary = slice(graph.interior, None)
     temperature = rule is Ghost.DIRICHLET
@@ -48,9 +49,9 @@ def view(graph: DualGraph, rule: Ghost) -> View:
 
 
 def node_volumes(graph: DualGraph) -> Float[np.ndarray, " nodes"]:
-    """V of every node: infinite at a Dirichlet ghost, which holds its value; a Neumann ghost has its owner's.
+    """V of every node: infinite at a Dirichlet ghost, whose value is fixed; a Neumann ghost has its owner's volume.
 
-    A Robin ghost has its owner's divided by `following`, the part of its owner's change that it follows.
+    A Robin ghost has its owner's volume divided by `following`, the factor by which its value follows its owner's.
     """
     following = graph.following
     with np.errstate(divide="ignore"):
@@ -62,7 +63,7 @@ Makers = dict[sp.Symbol, Callable[[], np.ndarray]]
 
 
 def check_dimension(scheme: Scheme, graph: DualGraph) -> None:
-    """Raise SchemeError where a scheme's formulas are written for another number of coordinates than the graph has."""
+    """Raise SchemeError if a scheme's formulas are written for another number of coordinates than the graph has."""
     if scheme.dimension not in (None, graph.dimension):
         raise SchemeError(
             f"scheme {scheme.name!r} is written for {scheme.dimension} dimensions, and the mesh has {graph.dimension}"
@@ -74,7 +75,7 @@ class Neighbourhood:
     """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
 
     `geometry` holds every symbol of the hop that is not a field; each array is computed on first access.
-    A ring has no single node N: `ends` lacks it, and `over_paths` says how to average over the paths of a slot.
+    A ring has no single node N: `ends` lacks it, and `over_paths` averages values over the paths of a slot.
     """
 
     ends: Mapping[str, Int[np.ndarray, "cells slots"]]
@@ -181,7 +182,7 @@ class Neighbourhoods:
         return Neighbourhood(ends, OnDemand(geometry | self._held_at(ends)), outer.mask, average)
 
     def _to_ring(self, outer: Ring, average: "Average") -> Float[np.ndarray, "cells slots dimension"]:
-        """From P to Q; through periodic faces along the paths, since Q itself may lie at the other end of the mesh."""
+        """The vectors from P to Q; through periodic faces along the paths, as Q may be at the other end of the mesh."""
         if not self.graph.wrapped:
             return self.graph.x[outer.node] - self.graph.x[:, None, :]
         axes = COORDINATES[: self.graph.dimension]

@@ -17,7 +17,7 @@ from fluxforge.scheme._scheme import Ghost, Hop
 
 
 class Size(NamedTuple):
-    """Numbers of cells, ghosts, slots of each hop, and paths per ring, that a graph has or is padded to."""
+    """The size of a graph, or the size to which it is padded: cells, ghosts, slots of each hop, paths per ring."""
 
     cells: int
     ghosts: int
@@ -30,7 +30,7 @@ class Size(NamedTuple):
         return ", ".join([f"{self.cells} cells", f"{self.ghosts} ghosts", *slots, *paths])
 
     def cover(self, other: "Size") -> "Size":
-        """The least size that holds both."""
+        """The least size into which graphs of both sizes fit."""
         names = {*self.slots, *other.slots}
         slots = {name: max(self.slots.get(name, 1), other.slots.get(name, 1)) for name in names}
         cells, ghosts = max(self.cells, other.cells), max(self.ghosts, other.ghosts)
@@ -60,7 +60,7 @@ def pad_to_size(graph: PaddedGraph, to: Size) -> PaddedGraph:
 
 
 def stack_graphs(graphs: Sequence[PaddedGraph]) -> PaddedGraph:
-    """The graphs padded to a common size and stacked along a new first axis, as `jax.vmap` takes them."""
+    """The graphs padded to a common size and stacked along a new first axis, ready for `jax.vmap`."""
     to = padded_size(graphs[0])
     for graph in graphs[1:]:
         to = to.cover(padded_size(graph))
@@ -81,7 +81,7 @@ def _shift_ghosts(index: Array, has: Size, to: Size) -> np.ndarray:
 
 
 def _pad_nodes(values: Array, has: Size, to: Size, fill: float | np.ndarray) -> Array:
-    """Values per node with padding after the cells and after the ghosts."""
+    """Values per node with `fill` inserted after the cells and after the ghosts."""
     host = np.asarray(values)
     result = np.empty(to.cells + to.ghosts, host.dtype)
     result[:] = fill
@@ -113,7 +113,7 @@ def _pad_slots(hop: Slots, has: Size, to: Size, slots: int) -> Slots:
 
 
 def _fill_corner(values: Array | np.ndarray, filled: np.ndarray) -> Array:
-    """`values` in the corner of an array of the padding's shape."""
+    """The array `filled` with its leading corner replaced by `values`, in their dtype."""
     host = np.asarray(values)
     result = filled.astype(host.dtype)
     result[tuple(slice(n) for n in host.shape)] = host
@@ -121,7 +121,7 @@ def _fill_corner(values: Array | np.ndarray, filled: np.ndarray) -> Array:
 
 
 def device_memory() -> int | None:
-    """Bytes that are free where JAX computes: in the machine for a CPU, on the device elsewhere; None if unknown."""
+    """Bytes of free memory where JAX computes: of the machine for a CPU, else of the device; None if unknown."""
     device = jax.devices()[0]
     if device.platform == "cpu":
         return free_memory()
@@ -141,8 +141,8 @@ def pad_graph(
 ) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
 
-    Of the geometry, only what is among `symbols`, if they are given. `by_slot` gives every slot arrays of its own
-    (`columns`), which is faster to evaluate on large meshes and takes longer to compile; it is for hops without means.
+    With `symbols`, only the geometry of these names. `by_slot` gives every slot arrays of its own (`columns`), which
+    are faster to evaluate on large meshes and take longer to compile; not for rings, whose values are means over paths.
     """
     hoods = Neighbourhoods(graph, parameters)
     wanted = sorted(set(hops))
@@ -189,11 +189,11 @@ def _put_columns(hood: Neighbourhood, symbols: Collection[str] | None, dtype: st
 
 
 def _select_geometry(hood: Neighbourhood, symbols: Collection[str] | None) -> dict[str, np.ndarray]:
-    """The geometry of a hop by name: what is among `symbols`, or all of it."""
+    """The geometry of a hop by name: that of the names in `symbols`, or all if it is None."""
     wanted = (variable for variable in hood.geometry if symbols is None or variable.name in symbols)
     return {variable.name: hood.geometry[variable] for variable in wanted}
 
 
 def _put_column(values: np.ndarray, dtype: str) -> Array:
-    """The array, or one number where all entries are equal."""
+    """The array on the device, as one number if all its entries are equal."""
     return put(values[0] if (values == values[0]).all() else values, dtype)

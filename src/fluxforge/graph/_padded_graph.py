@@ -33,19 +33,19 @@ def _flatten(graph: DualGraph) -> tuple[list[tuple[jax.tree_util.GetAttrKey, Any
 
 
 def _unflatten(names: tuple[Any, ...], arrays: Iterable[Any]) -> DualGraph:
-    """A graph of these leaves. JAX may pass leaves that are not arrays, which the constructor would refuse."""
+    """A graph of these leaves. JAX may pass leaves that are not arrays, so the type-checked constructor is avoided."""
     graph = object.__new__(DualGraph)
     for name, value in zip((*_ARRAYS, *_NAMES), (*arrays, *names), strict=True):
         object.__setattr__(graph, name, value)
     return graph
 
 
-# Here and not beside the class, so that `fluxforge.mesh` does not import JAX.
+# Registered here and not beside the class, so that `fluxforge.mesh` does not import JAX.
 jax.tree_util.register_pytree_with_keys(DualGraph, _flatten, _unflatten)
 
 
 Quantities: TypeAlias = Mapping[str, ArrayLike]
-"""Numbers and arrays by name: Δt, the constants of an equation, and in cells also fields and sums."""
+"""Numbers and arrays by name: Δt, the constants of an equation and, in cells, fields and sums."""
 
 Nodes: TypeAlias = Mapping[str, Float[Array, " nodes"]]
 """Values of fields at all nodes, cells first, then ghosts."""
@@ -63,8 +63,8 @@ def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Arra
 class Outflow(eqx.Module):
     """Ghosts of inflow walls where f is not linear: whether the flow leaves depends on the state.
 
-    It leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of the speed
-    a·n (f(g) − f(u_P))/(g − u_P), enters. `wall` says which nodes are such ghosts, `speed` is a·n there, and `carried`
+    The flow leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of speed a·n
+    (f(g) − f(u_P))/(g − u_P), enters. `wall` marks the nodes that are such ghosts, `speed` is a·n there, and `carried`
     and `slope` are f and f′ as formulas of T.
     """
 
@@ -76,7 +76,7 @@ class Outflow(eqx.Module):
     def find_leaving(
         self, inside: Float[Array, " nodes"], outside: Float[Array, " nodes"], parameters: Quantities
     ) -> Bool[Array, " nodes"]:
-        """Which ghosts follow their owners; `inside` is the owner's value, `outside` that of the wall."""
+        """Mark the ghosts that follow their owners; `inside` is the owner's value, `outside` that of the wall."""
         known = {symbol(name): value for name, value in parameters.items()}
 
         def of(formula: sp.Expr, u: Float[Array, " nodes"]) -> Any:
@@ -93,7 +93,7 @@ class Outflow(eqx.Module):
 def outflow_rule(
     graph: DualGraph, equation: Equation, parameters: ParameterFields, dtype: Precision = "float64"
 ) -> Outflow | None:
-    """The rule by which inflow ghosts follow their owners at every step; None where it does not depend on the state."""
+    """The rule by which inflow ghosts follow their owners at every step; None if that does not depend on the state."""
     if graph.inflow is None or linear_speed(equation) is not None:
         return None
     nothing = np.zeros(graph.cells)
@@ -118,9 +118,9 @@ class Shown(eqx.Module):
         return self.scale * field[self.cell] + self.constant
 
     def behind_cells(self, field: State) -> Float[Array, " nodes"]:
-        """The same for a graph without padding: a cell shows its own value, so that only ghosts are computed.
+        """`of` for a graph without padding: the value of a cell is its own, so only ghosts are computed.
 
-        The barrier keeps XLA from recomputing the choice between cells and ghosts in every gather.
+        Without the barrier, XLA would recompute the choice between cells and ghosts in every gather.
         """
         n = field.shape[0]
         ghosts = self.scale[n:] * field[self.cell[n:]] + self.constant[n:]
@@ -128,7 +128,10 @@ class Shown(eqx.Module):
 
 
 class Slots(eqx.Module):
-    """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used."""
+    """One hop in fixed slots: the nodes at each end, the geometric symbols, and which slots are used.
+
+    In a ring, `middle` holds the node N of every path, and `share` the weight of a path in the mean of its slot.
+    """
 
     ends: dict[str, Int[Array, "cells slots"]]
     geometry: dict[str, Float[Array, "cells slots"]]
@@ -137,7 +140,7 @@ class Slots(eqx.Module):
     share: Float[Array, "cells paths slots"] | None = None
 
     def at(self, end: str, shown: Float[Array, " nodes"]) -> Float[Array, "cells slots"]:
-        """The value at one end of every slot; at the middle of a ring's slot, the mean over its paths."""
+        """The values at one end in every slot; for the middle N of a ring, the mean over the paths of the slot."""
         if end in self.ends:
             return shown[self.ends[end]]
         assert self.middle is not None
@@ -150,9 +153,9 @@ class Slots(eqx.Module):
 
 
 class Columns(eqx.Module):
-    """One hop with an array per slot, for evaluation slot by slot: each is read from memory once, in order.
+    """One hop with an array per slot, for evaluation slot by slot: every array is read from memory once, in order.
 
-    A column of equal numbers is that number; `mask` is None where all slots are in use.
+    An array of equal numbers is stored as one number; `mask` is None if all slots are in use.
     """
 
     ends: tuple[dict[str, Int[Array, " cells"]], ...]
@@ -199,8 +202,8 @@ def _values(
 class PaddedGraph(eqx.Module):
     """A graph's cells, ghosts and hops as device arrays of fixed size.
 
-    `cells` are the parameters of the equation that are given per cell; what faces have of them is in `hops`.
-    Cells where `live` is false are padding: they have volume 1, no neighbours, and are no cell's neighbour.
+    `cells` are the equation's parameters given per cell; those of faces are in the geometry of `hops`. Cells where
+    `live` is false are padding: they have volume 1, no neighbours, and are no cell's neighbour.
     """
 
     V: Float[Array, " cells"]
@@ -212,9 +215,9 @@ class PaddedGraph(eqx.Module):
     columns: dict[str, Columns] = eqx.field(default_factory=dict)
 
     def with_outflow(self, T: State, parameters: Quantities) -> "PaddedGraph":
-        """The graph with ghosts that follow their owners where the flow leaves in the state T at the step's beginning.
+        """The graph with ghosts that follow their owners where the flow leaves; T is the state at the step's beginning.
 
-        The choice holds for the whole step, so that all stages of a method have the same boundary conditions.
+        The choice is made once per step, so that all stages of a method have the same boundary conditions.
         """
         if self.outflow is None:
             return self

@@ -28,14 +28,14 @@ class AbstractRound(Protocol):
         ...
 
     def outputs(self, graph: PaddedGraph, cell: Quantities) -> dict[str, State]:
-        """The outputs of every cell from what it holds: parameters, V, fields, earlier outputs and sums."""
+        """The outputs of every cell; `cell` holds its parameters, V, fields, earlier outputs and sums by name."""
         ...
 
 
 class Formulas(NamedTuple):
     """A stage of a scheme as a round: its formulas evaluated as they are written.
 
-    `known` are sums that do not depend on fields and were computed before.
+    `known` are the values of sums that do not depend on fields and were computed before.
     """
 
     stage: Stage
@@ -47,7 +47,7 @@ class Formulas(NamedTuple):
         return {name: output.ghost for name, output in self.stage.outputs.items()}
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:
-        """Σ over the slots of each message's hop, or the least or largest."""
+        """Each message summed over the slots of its hop, or its least or largest value over them."""
         messages = {name: message for name, message in self.stage.messages.items() if name not in self.known}
         sums = {**self.known}
         for hop in dict.fromkeys(message.hop for message in messages.values()):
@@ -87,12 +87,12 @@ class Moment(NamedTuple):
 def visit_stages(
     rounds: Iterable[AbstractRound], graph: PaddedGraph, T: State, S: State, *, parameters: Quantities
 ) -> Iterator[Visit]:
-    """Evaluate rounds in turn; `parameters` are dt, the equation's constants, and whatever else the formulas name."""
+    """Evaluate rounds one after the other; `parameters` are dt, the equation's constants and others in the formulas."""
     return visit_stages_in_time(((each, Moment(graph, S, parameters)) for each in rounds), T)
 
 
 def visit_stages_in_time(rounds: Iterable[tuple[AbstractRound, Moment]], T: State) -> Iterator[Visit]:
-    """Evaluate rounds in turn, each at its own moment."""
+    """Evaluate rounds one after the other, each with the graph, source and parameters of its own time."""
     fields, rules = {"T": T}, {"T": Ghost.DIRICHLET, "S": Ghost.ZERO}
     for each, (bare, S, parameters) in rounds:
         graph = bare.with_outflow(T, parameters)
@@ -114,14 +114,14 @@ def evaluate_stages(
     *,
     parameters: Quantities,
 ) -> State:
-    """T' of explicit stages or layers, in turn: the output `T_new` of the last."""
+    """T' of explicit stages or layers, evaluated one after the other: the output `T_new` of the last."""
     rounds = (Formulas(stage) if isinstance(stage, Stage) else stage for stage in stages)
     *_, last = visit_stages(rounds, graph, T, S, parameters=parameters)
     return last.outputs[NEXT]
 
 
 def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> State:
-    """The sum over the slots in use, or the least or largest; 0 in a cell of padding, which has no slot in use."""
+    """A message reduced over the slots in use by its `reduction`; 0 in cells of padding, which have no slot in use."""
     hop = graph.hops[message.hop]
     values = hop.values(message.expression.free_symbols, nodes, parameters)
     value = jnp.asarray(evaluate(message.expression, values, jnp), graph.V.dtype)
@@ -130,7 +130,7 @@ def _reduce(message: Message, graph: PaddedGraph, nodes: Nodes, parameters: Quan
     return reduced if message.reduction is Reduction.SUM else jnp.where(hop.mask.any(axis=1), reduced, 0.0)
 
 
-# Over all slots at once, over one slot after the other, and the value of a slot that is not in use.
+# For each reduction: the function of all slots at once, the one of two slots, and the value of a slot that is not used.
 _REDUCTIONS: Mapping[Reduction, tuple[Callable[..., State], Callable[..., State], float]] = {
     Reduction.SUM: (jnp.sum, jnp.add, 0.0),
     Reduction.MIN: (jnp.min, jnp.minimum, jnp.inf),
@@ -159,7 +159,7 @@ def _reduce_columns(
 
 
 def fixed_sums(stages: Iterable[Stage], graph: PaddedGraph, parameters: Quantities) -> tuple[dict[str, State], ...]:
-    """Per stage, the sums of messages that contain neither a field nor Δt: they are the same at every step."""
+    """Per stage, the sums of messages that contain neither a field nor Δt, and so are the same at every step."""
     sums, varying = [], {"T", "S"}
     for stage in stages:
         ends = {symbol(f"{name}_{end}") for name in varying for end in ALL_ENDS} | {symbol(STEP)}
