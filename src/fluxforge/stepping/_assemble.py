@@ -1,4 +1,4 @@
-"""A linear scheme on a graph, as sparse matrices: whatever does not depend on T is evaluated here, once."""
+"""A linear scheme on a graph as sparse matrices; all coefficients, which do not depend on T, are evaluated once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,10 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class Operator:
-    """T' = M T + N S + b for an explicit scheme;  of F for an implicit one, T' − T = (1−θ)(F(T)−T) + θ(F(T')−T')."""
+    """T' = M T + N S + b for an explicit scheme; for an implicit one, F(T) = M T + N S + b.
+
+    An implicit step is T' − T = (1−θ)(F(T)−T) + θ(F(T')−T').
+    """
 
     M: csr_array
     N: csr_array
@@ -43,7 +46,7 @@ class Operator:
 def assemble(
     scheme: Scheme, graph: DualGraph, *, dt: complex, parameters: Settings | None
 ) -> tuple[Mapping[str, AffineMap], ...]:
-    """Each stage's outputs as affine maps of the fields and of earlier outputs."""
+    """Each stage's outputs as affine maps of the fields and of earlier outputs; SchemeError for a nonlinear scheme."""
     stages = linear_stages(check_scheme(scheme))
     check_graph(graph)
     if stages is None:
@@ -80,8 +83,8 @@ def compose(stages: tuple[Mapping[str, AffineMap], ...], n: int, *, theta: float
 def generator(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Operator:
     """∂M/∂Δt, ∂N/∂Δt and ∂b/∂Δt at Δt = 0: the semi-discrete system dT/dt = G T + s S + r the scheme integrates.
 
-    Each coefficient's slope by a complex step, Im c(iε)/ε, which loses no digits; the stages compose to first order,
-    (C₀ + ΔtC₁)(M₀ + ΔtM₁) = C₀M₀ + Δt(C₁M₀ + C₀M₁), so the stencil does not grow with their number.
+    The slope of each coefficient is taken by a complex step, Im c(iε)/ε, which loses no digits. The stages are composed
+    to first order, (C₀ + ΔtC₁)(M₀ + ΔtM₁) = C₀M₀ + Δt(C₁M₀ + C₀M₁), so the stencil does not grow with their number.
     """
     _refuse_kinks(check_scheme(scheme))
     n = check_graph(graph).cells
@@ -107,14 +110,15 @@ def _refuse_kinks(scheme: Scheme) -> None:
 
 
 def _refuse_jump(scheme: Scheme, start: "_Parts", one: csr_array) -> None:
-    """Raise SchemeError unless M(0) = I, N(0) = 0 and b(0) = 0: a step of Δt = 0 should leave the field as it is."""
+    """Raise SchemeError unless M(0) = I, N(0) = 0 and b(0) = 0: a step of Δt = 0 should not change the field."""
     M, N, b = start
     if max(abs(M - one).max(), abs(N).max(), np.abs(b).max()) > _JUMP_TOLERANCE:
         raise SchemeError(f"scheme {scheme.name!r} has no generator: a step of dt = 0 changes the field")
 
 
+# ε of the complex step: terms in ε² are far below round-off.
 _EPSILON = 1e-20
-# Weights of stages that add up to 1 leave a few roundings each, of at most some hundred stages.
+# Weights of stages add up to 1 up to a few roundings each, and there are at most some hundred stages.
 _JUMP_TOLERANCE = 1e-12
 _Parts = tuple[csr_array, csr_array, Column]
 
@@ -203,7 +207,7 @@ class _Assembly:
             )
 
     def _slot_values(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
-        """A geometric expression in every slot of a hop."""
+        """The values of a geometric expression in every slot of a hop."""
         around = self.hops[hop]
         geometry = {own: around.geometry[own] for own in expression.free_symbols & around.geometry.keys()}
         values: dict[sp.Symbol, Any] = {**self.parameters, **geometry}
@@ -212,13 +216,13 @@ class _Assembly:
             values |= {symbol(f"{name}_{end}"): shown[node] for end, node in around.ends.items()}
             if around.over_paths is not None:
                 values[symbol(f"{name}_N")] = around.over_paths.of(shown[around.over_paths.middle])
-        # Unused slots hold some other face's geometry: the caller masks their values.
+        # Unused slots contain the geometry of some other face; the caller masks their values.
         with np.errstate(all="ignore"):
             value = np.asarray(evaluate(expression, values, np))
         return np.broadcast_to(value, around.mask.shape)
 
     def _message(self, hop: Hop, affine: Affine) -> AffineMap:
-        """Σ over slots of c_s · s, each s a field at one end."""
+        """The sum Σ_s c_s f_s over slots as an affine map, each f_s the value of a field at one end."""
         around = self.hops[hop]
         matrices: dict[str, csr_array] = {}
         constant = np.where(around.mask, self._slot_values(hop, affine.constant), 0.0).sum(axis=1)
@@ -232,7 +236,7 @@ class _Assembly:
         return AffineMap(matrices, constant)
 
     def _gather(self, around: Neighbourhood, end: str, weight: np.ndarray, seen: View) -> tuple[csr_array, Column]:
-        """Σ_slots weight · (what the node at that end shows), as a matrix on cells and a constant from the boundary."""
+        """Σ_slots weight · (value at the node of that end), as a matrix on cells and a constant from the boundary."""
         if end in around.ends:
             node = around.ends[end]
         else:  # N of a ring: spread each slot's weight evenly over its paths
@@ -280,7 +284,7 @@ def sides(step: Operator) -> tuple[csr_array, csr_array]:
 
 
 def symmetric_system(step: Operator, V: Float[np.ndarray, " cells"]) -> csr_array | None:
-    """V·(the left side), which is symmetric for a conservative two-point flux; None where it is not."""
+    """V·(the left side), which is symmetric for a conservative two-point flux; None if it is not symmetric."""
     left = csr_array(diags_array(V) @ sides(step)[0])
     return left if is_symmetric(left) else None
 
@@ -293,8 +297,8 @@ def is_symmetric(matrix: csr_array) -> bool:
 def exchange_rows(step: Operator) -> csr_array:
     """M − I with each diagonal entry replaced by its row's sum e_P, so that (M − I)T = e_P T_P + Σ m_PN (T_N − T_P).
 
-    Exchange between cells has no row sum. What its round-off leaves there is taken as zero, or a constant field would
-    change by it at every step, always in the same direction.
+    Exchange between cells has row sums 0. Round-off in them is set to 0: otherwise it would change a constant field at
+    every step, always in the same direction.
     """
     change = csr_array(step.M - eye_array(step.M.shape[0], format="csr"))
     total = np.asarray(change.sum(axis=1))
@@ -307,7 +311,7 @@ MOST_CELLS_SOLVED = 2000
 
 
 def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None = None) -> csr_array:
-    """∂T'/∂T, for an implicit scheme by solving the system, which fills the matrix.
+    """∂T'/∂T as a matrix. For an implicit scheme it is computed by solving the system, and is full.
 
     Raises NumericalError for an implicit scheme on more than MOST_CELLS_SOLVED cells.
     """

@@ -34,6 +34,7 @@ from fluxforge.stepping._linear import conjugate_gradient_stepper, linear_steppe
 from fluxforge.stepping._solvers import Solver
 from fluxforge.stepping._stepper import AbstractStepper, general_stepper, local_order, scheme_for_cells
 
+# With `auto`, implicit systems of up to this many cells are solved by sparse LU.
 DIRECT_MOST_CELLS = 100_000
 # Multigrid takes about twenty cycles whatever the step, diagonal CG iterations in proportion to the root of the
 # condition number. On two cores and 10⁶ cells they take the same time at about 70, 2.4 times more with CG at 700.
@@ -56,15 +57,18 @@ def stepper(
 ) -> AbstractStepper:
     """T' = step(T), with everything that does not depend on T evaluated once.
 
-    `scheme` is a scheme, a built-in name or a path to a `scheme.json`; `graph` is what `dual` returns, or a mesh or the
-    path of its file, for T = 0 on the whole boundary. `source` is S: a number, a formula in x and y,
-    a function of them or an array over cells. `equation` is the one the scheme serves, its own unless given, and
-    `parameters` are its parameters by name; `diffusivity` is the word for heat's α. `solver` is for implicit schemes:
-    sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients, preconditioned by algebraic multigrid (`amg`) on
-    the CPU where the step is long, and otherwise by the diagonal (`cg`), unless said otherwise. Systems that are not
-    symmetric, as that of `corrected-implicit`, are solved by `bicgstab` or `gmres` there, preconditioned by multigrid
-    for the equation's two-point flux. float64 needs JAX's 64-bit mode. Raises InputError, naming the argument, for an
-    argument that cannot be used; a step raises NumericalError where a system is not solved to 1e-13 of its right side.
+    `scheme` is a scheme, a built-in name or a path to a `scheme.json`; `graph` is a dual graph, or a mesh or the path
+    of its file for T = 0 on the whole boundary. `source` is S: a number, a formula in x and y, a function of them or an
+    array over cells. `equation` is the equation to solve, by default the scheme's own, and `parameters` are its
+    parameters by name; `diffusivity` is α of the heat equation. float64 needs JAX's 64-bit mode.
+
+    `solver` is for implicit schemes. By default it is sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate
+    gradients, preconditioned by algebraic multigrid (`amg`) on the CPU if the step is long, and otherwise by the
+    diagonal (`cg`). Systems that are not symmetric, such as that of `corrected-implicit`, are solved by `bicgstab` (or
+    `gmres`), preconditioned by multigrid for the equation's two-point flux.
+
+    Raises InputError, naming the argument, for an argument that cannot be used; a step raises NumericalError if its
+    system is not solved to 1e-13 of its right-hand side.
     """
     mesh = None if isinstance(graph, DualGraph) else as_mesh(graph, "graph")
     scheme = find(scheme, equation, dimension=graph.dimension if isinstance(graph, DualGraph) else 2)
@@ -101,15 +105,15 @@ def run_stepper(
     dtype: Precision = "float64",
     solver: Solver = "auto",
 ) -> AbstractStepper:
-    """The fastest stepper for a run of that many steps; the arguments have been checked.
+    """The fastest stepper for a run of `steps` steps; the arguments have been checked.
 
-    On the CPU, explicit linear schemes are stepped by a compiled kernel where the run is long enough to pay for its
-    compilation. JAX cannot trace that kernel; what `stepper` returns can always be traced.
+    On the CPU, explicit linear schemes are stepped by a compiled kernel if the run is long enough to save more time
+    than its compilation takes. JAX cannot trace that kernel; the steppers that `stepper` returns can always be traced.
     """
     S = np.zeros(graph.cells) if source is None else source
     rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)
     if jax.default_backend() == "cpu" and kernel_pays(rounds, graph.cells, steps):
-        # Numba, which compiles the kernel, is an optional dependency and takes a second to import.
+        # Imported here, since importing numba, which compiles the kernel, takes a second.
         from fluxforge.stepping._kernel import kernel_stepper
 
         return kernel_stepper(assemble(scheme, graph, dt=dt, parameters=parameters), source=S, dtype=dtype)
@@ -152,7 +156,7 @@ def check_linear(scheme: Scheme) -> None:
 
 
 def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg", "cg", "bicgstab"]:
-    """The solver of an implicit step that takes the least time, by the number of cells, the device and the system."""
+    """The fastest solver of an implicit step, by the number of cells, the device and the system."""
     if step.M.shape[0] <= DIRECT_MOST_CELLS:
         return "direct"
     if symmetric_system(step, weight) is None:
@@ -180,7 +184,7 @@ def check_64_bits(dtype: str, name: str = "dtype") -> None:
         )
 
 
-# Threads are started at every call and wait for each other: on fewer cells that takes longer than a step.
+# The kernel's threads are started at every call and wait for each other: on fewer cells that takes longer than a step.
 LEAST_CELLS = 20_000
 
 
@@ -189,7 +193,7 @@ LEAST_UPDATES = 2_000_000_000
 
 
 def kernel_pays(rounds: int, cells: int, steps: int) -> bool:
-    """Whether compiling takes less time than it saves in that many steps of that many rounds of messages."""
+    """Whether the kernel saves more time in `steps` steps of `rounds` rounds of messages than its compilation takes."""
     # Waiting threads call sched_yield, which only POSIX systems have.
     has_numba = hasattr(os, "sched_yield") and importlib.util.find_spec("numba") is not None
     return has_numba and cells >= LEAST_CELLS and rounds * cells * steps >= LEAST_UPDATES

@@ -6,8 +6,8 @@ bisection over β as in Ketcheson and Ahmadia, Comm. App. Math. Comp. Sci. 7 (20
 nearest to e^z. The truncated Chebyshev series of e^z, whose coefficients are Bessel functions, is the third.
 
 Crank–Nicolson and TR-BDF2 solve by conjugate gradients with algebraic multigrid. `fluxforge bench time` compares them
-with explicit steps, so that the work of every solve is counted, in applications of A: a product an iteration, and of
-each multigrid level a residual and two sweeps, in proportion to its entries.
+with explicit steps, so the work of every solve is counted in applications of A: one product per iteration, and for each
+multigrid level a residual and two sweeps, in proportion to its entries.
 """
 
 import math
@@ -63,7 +63,7 @@ class Polynomial:
 
 
 def amplification(tableau: Tableau, z: np.ndarray, coefficients: Sequence[np.ndarray | float]) -> np.ndarray:
-    """R(z) of a tableau with k_j = k_0 + c_j z D_j, for one c_j a stage after the first; c_j = 1 is the tableau's."""
+    """R(z) of a tableau with k_j = k_0 + c_j z D_j, one c_j per stage after the first; c_j = 1 is the tableau's."""
     increments, rates = [np.zeros_like(z)], [z]
     for i, row in enumerate(tableau.rows):
         if i > 0:
@@ -82,7 +82,7 @@ def chebyshev_exponential(degree: int, reach: float) -> Polynomial:
 
 @cache
 def optimal_polynomial(stages: int) -> Polynomial:
-    """The polynomial 1 + z + z²/2 + … of a degree with |p| ≤ 1 on the longest interval, `reach`; no damping."""
+    """The polynomial 1 + z + z²/2 + … of degree `stages` with |p| ≤ 1 on the longest interval, `reach`; no damping."""
     if not 2 <= stages <= MOST_STAGES:
         raise InputError(f"stages: should be 2 to {MOST_STAGES}, got {stages}")
     if stages == 2:
@@ -101,14 +101,14 @@ def optimal_polynomial(stages: int) -> Polynomial:
 def nearest_polynomial(degree: int, reach: float) -> Polynomial:
     """The polynomial 1 + z + … that minimises the largest |p − e^z|/(1 − e^z) on [−reach, 0].
 
-    That is the error of a step relative to its change, of the worst mode. The steps with one coefficient a stage for
-    all faces have these polynomials. Raises NumericalError where the error would be below what linear programs resolve,
-    about 1e-10.
+    That is the error of a step relative to the change of the mode, for the worst mode. Steps with one coefficient per
+    stage for all faces have these polynomials. Raises NumericalError if the error would be below the resolution of
+    linear programs, about 1e-10.
     """
     x = np.cos(np.pi * np.arange(1, _POINTS * degree + 1) / (_POINTS * degree))
     z = 0.5 * reach * (x - 1.0)
     weight = -1.0 / np.expm1(z)
-    # e^z − 1 − z, by its series where the difference would have no digits.
+    # e^z − 1 − z; near 0, where the difference would lose its digits, by its series.
     rest = np.where(z > -1e-3, z**2 * (0.5 + z / 6 + z**2 / 24), np.expm1(z) - z)
     values = chebyshev.chebvander(x, degree - 2) * (z**2 * weight)[:, None]
     _, a = _minimise_largest(values, rest * weight, None)
@@ -124,7 +124,7 @@ def corrected_euler(weights: Sequence[float] | np.ndarray, reach: float) -> Poly
 
 
 def _least_bound(degree: int, reach: float) -> tuple[float, Polynomial]:
-    """The least max |p| on [−reach, 0] among the polynomials of a degree and order two, and its polynomial."""
+    """The least max |p| on [−reach, 0] among the polynomials of degree `degree` and order two, and a minimiser."""
     x = np.cos(np.pi * np.arange(_POINTS * degree + 1) / (_POINTS * degree))
     values = chebyshev.chebvander(x, degree)
     bound, a = _minimise_largest(values, np.zeros(len(x)), _conditions_at_zero(degree, reach))
@@ -132,7 +132,7 @@ def _least_bound(degree: int, reach: float) -> tuple[float, Polynomial]:
 
 
 def _conditions_at_zero(degree: int, reach: float) -> np.ndarray:
-    """Rows that give p(0), p'(0) and p''(0) of coefficients: each is 1 for order two."""
+    """Rows that map coefficients to p(0), p'(0) and p''(0), each of which is 1 for order two."""
     k = np.arange(degree + 1.0)
     slope = 2.0 / reach
     return np.stack([np.ones_like(k), slope * k**2, slope**2 * k**2 * (k**2 - 1.0) / 3.0])
@@ -141,13 +141,13 @@ def _conditions_at_zero(degree: int, reach: float) -> np.ndarray:
 def _minimise_largest(
     values: np.ndarray, wanted: np.ndarray, conditions: np.ndarray | None
 ) -> tuple[float, list[float]]:
-    """The least t and a with |values a − wanted| ≤ t and conditions a = 1, if there are any."""
+    """The least t and its a with |values a − wanted| ≤ t and, if there are conditions, conditions a = 1."""
     one = np.ones((len(values), 1))
     above, below = np.hstack([values, -one]), np.hstack([-values, -one])
     degree = values.shape[1]
     equal = right = None
     if conditions is not None:
-        # The solver does not reach its tolerance with rows of very different size.
+        # The solver does not reach its tolerance if the sizes of the rows are very different.
         size = np.abs(conditions).max(axis=1)
         equal, right = np.hstack([conditions / size[:, None], np.zeros((len(conditions), 1))]), 1.0 / size
     program = linprog(
@@ -168,8 +168,9 @@ def _minimise_largest(
 def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> CellField:
     """exp(A)T projected on span{T, AT, …, A^(size−1)T}: `size` applications of A.
 
-    By Lanczos' three-term recurrence in the inner product of the volumes. The last application gives the last diagonal
-    entry of the tridiagonal matrix. A space that A does not leave ends the recurrence: the result is then exact.
+    The basis is computed by Lanczos' three-term recurrence in the inner product weighted by the volumes. The last
+    application gives the last diagonal entry of the tridiagonal matrix. If A maps the space into itself, the recurrence
+    ends early, and the result is exact.
     """
     norm = np.sqrt(dot(V * T, T))
     if norm == 0.0:
@@ -184,7 +185,7 @@ def krylov_exponential(A: csr_array, V: CellField, T: CellField, size: int) -> C
         if k:
             w -= beta[-1] * basis[-2]
         length = np.sqrt(dot(V * w, w))
-        # Below round-off of the largest entries the next vector has no digits.
+        # Below round-off of the largest entries the next vector has no correct digits.
         if k == size - 1 or length <= 1e-14 * max(map(abs, alpha)):
             break
         beta.append(length)
@@ -202,12 +203,13 @@ _MOST_SOLVER_ITERATIONS = 200
 
 @dataclass
 class ImplicitStep:
-    """One step of `method`, "crank-nicolson" or "tr-bdf2"; A is Δt times the operator, `tolerance` of the change.
+    """One step of `method`, "crank-nicolson" or "tr-bdf2"; A is Δt times the operator.
 
-    `applications` of A are counted up from step to step.
+    `tolerance` is that of a solve, relative to its right-hand side. `applications` counts the applications of A of all
+    steps.
 
-    TR-BDF2 is the trapezoidal rule up to γΔt, γ = 2 − √2, and the backward difference formula of second order through
-    u, that and u': both solve with 1 − γ/2 A.
+    TR-BDF2 is the trapezoidal rule up to γΔt, γ = 2 − √2, and then the backward difference formula of second order
+    through u, the result of the first and u': both solve with I − γ/2 A.
     """
 
     method: str
@@ -218,14 +220,14 @@ class ImplicitStep:
 
     @cached_property
     def solver(self) -> Multigrid:
-        """The hierarchy of V (1 − θA)."""
+        """The multigrid hierarchy of V (I − θA)."""
         theta = 0.5 if self.method == "crank-nicolson" else 0.5 * GAMMA
         system = diags_array(self.V) @ (eye_array(len(self.V), format="csr") - theta * self.A)
         return Multigrid(csr_array(0.5 * (system + system.T)))
 
     @cached_property
     def work_per_iteration(self) -> float:
-        """Applications of A: the product of conjugate gradients, and on every level a residual and two sweeps."""
+        """Applications of A per iteration: one product, and on every level a residual and two sweeps."""
         entries = sum(level.A.nnz for level in self.solver.levels) + self.solver.coarsest.size / 3.0
         return 1.0 + 3.0 * entries / self.A.nnz
 
@@ -239,7 +241,7 @@ class ImplicitStep:
         return T + self._solve(first / (GAMMA * (2.0 - GAMMA)) + 0.5 * GAMMA * rate)
 
     def _solve(self, right: CellField) -> CellField:
-        """Solve (1 − θA) x = right by conjugate gradients on V times it."""
+        """Solve (I − θA) x = right by conjugate gradients on the system multiplied by V."""
         r = self.V * right
         size = _norm(r, self.V)
         if not math.isfinite(size):

@@ -82,7 +82,7 @@ def _split_spec(spec: str) -> tuple[str, str]:
 def _read_array_file(path: str) -> np.ndarray:
     try:
         open_regular(path).close()
-        # Memory-mapped, so that no memory is allocated for a header that announces more than the file holds.
+        # Memory-mapped, so that no memory is allocated if the header announces more than the file holds.
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(loaded, np.ndarray):
             raise ValueError("it is an archive")
@@ -104,7 +104,7 @@ def _order_cells(fields: Mapping[str, np.ndarray], name: str, path: str) -> np.n
     values = fields[name]
     if CELL not in fields:
         return values
-    # A format that lists triangles before quadrilaterals says which cell of the mesh each entry is.
+    # A format that lists triangles before quadrilaterals stores the number of each entry's cell in the mesh.
     order = fields[CELL].astype(np.int64)
     if not np.array_equal(np.sort(order), np.arange(len(values))):
         raise InputError(f"{path}: its cell data {CELL!r} should number the cells from 0, each once")
@@ -115,7 +115,7 @@ def _order_cells(fields: Mapping[str, np.ndarray], name: str, path: str) -> np.n
 
 @dataclass(frozen=True)
 class Reaction:
-    """Over the cells: the `capacity` c, and r(u)/c = `slope` u + `constant`."""
+    """The reaction in every cell: the `capacity` c, and r(u)/c = `slope` u + `constant`."""
 
     capacity: CellField
     slope: CellField
@@ -123,7 +123,7 @@ class Reaction:
 
     @property
     def growth(self) -> float:
-        """The fastest rate at which the reaction lets a field grow; 0 where it decays everywhere."""
+        """The largest rate at which the reaction makes a field grow; 0 if it decays everywhere."""
         return float(np.maximum(self.slope, 0.0).max(initial=0.0))
 
 
@@ -141,7 +141,7 @@ def _evaluate_in_cells(formula: sp.Expr, graph: DualGraph, fields: ParameterFiel
 def linear_reaction(equation: Equation, graph: DualGraph, parameters: Settings | None) -> Reaction | None:
     """The reaction in the cells of a graph; None where r is not linear in the unknown."""
     slope = differentiate(equation.reaction, equation.u)
-    # The second derivative of a step such as sign(u) or u > 1/2 is not 0, its slope is.
+    # The slope of a step such as sign(u) or u > 1/2 is taken as 0, but SymPy's second derivative of it is not 0.
     if equation.u in slope.free_symbols or sp.diff(equation.reaction, equation.u, 2) != 0:
         return None
     fields = resolve(equation, graph, parameters)
@@ -166,7 +166,7 @@ class Envelope:
     rate: float
 
     def bound(self, time: float) -> float:
-        """Beyond this |T| at that time, the run has blown up; the largest float where it would overflow."""
+        """The |T| above which a run has blown up at that time; the largest float if it would overflow."""
         with np.errstate(over="ignore"):
             limit = np.float64(BLOW_UP_RATIO) * (
                 1.0 + np.float64(self.start) + np.float64(self.rate) * np.float64(time)
@@ -177,7 +177,7 @@ class Envelope:
 def data_envelope(
     equation: Equation, graph: DualGraph, parameters: Settings | None, *, initial: np.ndarray, source: np.ndarray
 ) -> Envelope:
-    """The envelope of a problem's data; unlimited where a reaction may let the field grow, or is not linear."""
+    """The envelope of a problem's data; unlimited if a reaction may make the field grow, or is not linear."""
     reaction = linear_reaction(equation, graph, parameters)
     if reaction is None or reaction.growth > 0:
         return Envelope(np.inf, 0.0)
@@ -213,7 +213,7 @@ def unknown_in_source(source: object, equation: Equation, dimension: int) -> sp.
 
 
 def with_source(equation: Equation, source: sp.Expr, dimension: int) -> Equation:
-    """The equation with the source among its reactions: the coordinates and the time are parameters of it.
+    """The equation with the source added to its reaction; the coordinates and the time become parameters of it.
 
     Its parameters have no units, since numbers in a formula have none.
     """
@@ -230,7 +230,7 @@ def with_source(equation: Equation, source: sp.Expr, dimension: int) -> Equation
 
 
 def source_settings(equation: Equation, graph: DualGraph, time: float) -> dict[str, Any]:
-    """Values of the parameters that `with_source` adds."""
+    """Values of the parameters that `with_source` adds, by name."""
     places = {
         f"source{axis}": np.ascontiguousarray(graph.x[:, i]) for i, axis in enumerate(COORDINATES[: graph.dimension])
     }

@@ -27,7 +27,7 @@ _TEMPORARY_PREFIX = ".fluxforge-writing-"
 
 
 def folder_names(schemes: Sequence[str]) -> list[str]:
-    """A folder name for each scheme of a comparison; names read from files may be unusable as such, or equal."""
+    """A folder name for each scheme of a comparison; names read from files may be equal, or unusable for folders."""
     names: list[str] = []
     for scheme in schemes:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", scheme).strip("-")[:60] or "scheme"
@@ -39,8 +39,8 @@ def folder_names(schemes: Sequence[str]) -> list[str]:
 def prepare_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool = False) -> None:
     """Refuse a folder that holds an earlier run, unless `overwrite`; then remove what killed runs left there.
 
-    `schemes` are the names of those that are run; several get a folder each. Nothing of the earlier run is removed
-    here: it stays until the new one is complete.
+    `schemes` are the names of the schemes that are run; several get a folder each. Nothing of the earlier run is
+    removed here: it stays until the new one is complete.
     """
     places = _refuse_earlier(folder, schemes, overwrite=overwrite)
     for place in places:
@@ -85,10 +85,10 @@ def _remove_strays(folder: Path) -> None:
 
 @contextmanager
 def replace_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool) -> Iterator[Path]:
-    """A temporary folder whose files take the place of an earlier run's in `folder` when the block ends well.
+    """A temporary folder whose files replace those of an earlier run in `folder` if the block ends without an error.
 
-    Raises InputError where another run has got there first, unless `overwrite`. When the block fails, the earlier
-    files are as they were.
+    Raises InputError if another run has written there in the meantime, unless `overwrite`. If the block fails, the
+    earlier files do not change.
     """
     prepare_folder(folder, schemes, overwrite=overwrite)
     writing, ours = folder / f"{_TEMPORARY_PREFIX}{secrets.token_hex(6)}", not folder.exists()
@@ -110,9 +110,9 @@ def replace_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool) -> 
 
 
 def _remove_earlier(folder: Path, places: Sequence[Path]) -> None:
-    """Remove an earlier run from these places, and all of an earlier comparison in `folder`.
+    """Remove an earlier run from these folders, and all of an earlier comparison in `folder`.
 
-    The folder of a scheme that is not run again goes too, unless it holds other files.
+    The folder of a scheme that is not run again is removed too, unless it holds other files.
     """
     others: list[Path] = []
     if (folder / "compare.json").is_file():
@@ -128,7 +128,7 @@ def _remove_earlier(folder: Path, places: Sequence[Path]) -> None:
 
 
 def _move_files(source: Path, target: Path) -> None:
-    """Every file to its place, summaries last, so that a folder with a summary is complete."""
+    """Move every file to its place, summaries last, so that a folder with a summary is complete."""
     files = [path for path in source.rglob("*") if path.is_file() and path.name != LOCK]
     for path in sorted(files, key=lambda path: (path.name in SUMMARIES, path.name == "compare.json", path.name)):
         place = target / path.relative_to(source)

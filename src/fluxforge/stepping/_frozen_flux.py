@@ -1,8 +1,8 @@
-"""Networks in the form of a flux on one mesh, for fluxes that are linear: their coefficients are evaluated once.
+"""Networks in the form of a flux on one mesh, for linear fluxes: the coefficients are evaluated once.
 
-The coefficients of faces depend on the mesh and Δt, and on the state only where the flux is not linear. What is left is
-a few sparse products a step: k_j = k_0 + Z_j D_j + r(u + D_j) − r(u) with Z_j the two-point operator, times Δt, whose
-faces are weighted by the coefficients of stage j.
+The coefficients of faces depend on the mesh and Δt, and on the state only if the flux is not linear. A step then
+consists of a few sparse products: k_j = k_0 + Z_j D_j + r(u + D_j) − r(u), Z_j being Δt times the two-point operator
+with its faces weighted by the coefficients of stage j.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ class FrozenFlux:
         return 0.0 if self.reaction is None else self.reaction(T)
 
     def repeat(self, T: CellField, steps: int) -> CellField:
-        """Many steps."""
+        """The field after `steps` steps."""
         for _ in range(steps):
             T = self(T)
         return T
@@ -92,11 +92,9 @@ def freeze_flux(
     source: CellField | None = None,
     free: bool = False,
 ) -> FrozenFlux:
-    """The step with these coefficients of the stages after the first, or with `free` of all stages.
+    """The step with given coefficients of the stages after the first or, with `free`, of all stages.
 
-    Each is an array over slots or one number.
-
-    Raises InputError for an equation whose flux is not linear.
+    A coefficient is an array over slots or one number. Raises InputError for an equation whose flux is not linear.
     """
     if (why := refuse_flux_form(equation)) is not None:
         raise InputError(f"{why}: coefficients of faces depend on the state")
@@ -136,7 +134,7 @@ def _reaction(
 
 
 def _weighted_operator(graph: DualGraph, own: SlotField, other: SlotField) -> csr_array:
-    """Σ own u_P + other u_N, of values that vanish where walls hold them and follow their owner where walls do not."""
+    """The matrix of Σ own u_P + other u_N over the slots, with u_N of a ghost replaced by `following` times u_P."""
     n = graph.cells
     inside = graph.slot_mask & (graph.slot_node < n)
     rows = np.broadcast_to(np.arange(n)[:, None], inside.shape)[inside]
@@ -161,7 +159,7 @@ def face_coefficients(
 def face_numbers(
     equation: Equation, graph: DualGraph, dt: float, *, parameters: Settings | None = None
 ) -> dict[str, SlotField]:
-    """The dimensionless numbers of every slot that coefficients are functions of, by name; 0 in unused slots."""
+    """The dimensionless numbers of which coefficients are functions, by name, in every slot; 0 in unused slots."""
     fields = resolve(equation, graph, parameters)
     closed = close_walls(graph, equation, fields)
     parameter_values = {"dt": dt, **fields.constants}

@@ -1,8 +1,8 @@
 """T' = T + (M − I) T_θ + N S + b with T_θ = (1 − θ) T + θ T': a linear system per step, solved for T_θ.
 
-What is solved for is (I − θ(M − I)) T_θ = T + θ (N S + b). The new field is then T plus the exchange at T_θ, written in
-differences T_N − T_P: what one cell gives another receives, so that the total changes by what enters through walls and
-sources alone, whatever error the solver leaves in T_θ.
+The system is (I − θ(M − I)) T_θ = T + θ (N S + b). The new field is then T plus the exchange at T_θ, written in
+differences T_N − T_P: what one cell loses another gains, so that the total changes only by walls and sources, whatever
+the error of T_θ.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ from fluxforge.stepping._solvers import (
 )
 from fluxforge.stepping._stepper import HostStepper
 
-# Iterative refinement: a system is solved again for its residual where that exceeds this part of the right-hand side.
+# Iterative refinement: a system is solved again for its residual while that exceeds this part of the right-hand side.
 REFINE, MOST_REFINEMENTS = 1e-14, 3
 
 
@@ -56,7 +56,7 @@ class HostExchange:
 
 
 class DirectStepper(HostStepper):
-    """Factorised once by sparse LU, then two triangular solves a step."""
+    """Steps by sparse LU: factorised once, then two triangular solves per step."""
 
     factors: SuperLU = eqx.field(static=True)
     exchange: HostExchange = eqx.field(static=True)
@@ -91,15 +91,15 @@ def direct_stepper(step: Operator, source: Float[np.ndarray, " cells"]) -> Direc
     )
 
 
-# Each solve is for the residual. A second one is needed only where the matrix, with a long step,
-# holds fewer digits of V than the exchange in differences does.
+# Each solve is for the residual. A second one is needed only for long steps, where the matrix has fewer digits of V
+# than the exchange in differences.
 MOST_SOLVES = 3
 
 
 class IterativeStepper(HostStepper):
     """An iteration on V·(the system) with capacity, preconditioned by algebraic multigrid set up once, on the host.
 
-    Fields are float64 whatever the precision asked for; that decides the tolerance only.
+    Fields are float64 for either precision; the precision determines only the tolerance.
     """
 
     solver: AbstractSolver = eqx.field(static=True)
@@ -110,7 +110,7 @@ class IterativeStepper(HostStepper):
     tolerance: float = eqx.field(static=True)
 
     def advance(self, T: State) -> State:
-        """One step, started from the last."""
+        """One step; the iteration starts from the last field."""
         T = np.asarray(T)
         right = T + self.theta * self.constant
         within = self.tolerance * norm(self.volume * right)
@@ -126,7 +126,7 @@ class IterativeStepper(HostStepper):
         return T + (change + self.constant)
 
     def _check_solved(self, right: np.ndarray, middle: np.ndarray, change: np.ndarray) -> None:
-        """Raise NumericalError where more of the right side is left than the tolerance and round-off explain."""
+        """Raise NumericalError if the residual is larger than the tolerance and round-off explain."""
         left_over = norm(self.volume * (right - middle + self.theta * change))
         size = norm(self.volume * right)
         rounded = RESIDUAL_ROUND_OFF * np.finfo(float).eps * (size + norm(abs(self.solver.A) @ np.abs(middle)))
@@ -135,7 +135,7 @@ class IterativeStepper(HostStepper):
 
 
 def condition_bound(step: Operator) -> float:
-    """A bound on the condition number of the system scaled by its diagonal; infinite where none is known.
+    """A bound on the condition number of the system scaled by its diagonal; infinite if no bound is known.
 
     With exchange coefficients m_PN ≥ 0 and row sums e_P ≤ 0, D = 1 + θ(Σ m − e) bounds the eigenvalues of D⁻¹(system)
     by Gershgorin: from min (1 − θe)/D to 2.
@@ -180,7 +180,7 @@ def multigrid_solver(step: Operator, weight: Float[np.ndarray, " cells"], name: 
 
 
 def diffusive_part(equation: Equation) -> Equation | None:
-    """The equation without transport, reaction and a flux of its own; None where nothing diffuses."""
+    """The equation without transport, reaction and a flux of its own; None without diffusion."""
     if equation.diffusion == 0:
         return None
     return replace(
@@ -212,10 +212,10 @@ def krylov_solver(
 
 
 def near_system(equation: Equation, graph: DualGraph, parameters: Settings | None) -> csr_array | None:
-    """−c V G of the two-point flux of what diffuses, a symmetric M-matrix; None where nothing does.
+    """−c V G of the two-point flux of the diffusion alone, a symmetric M-matrix; None without diffusion.
 
     It preconditions systems that are not symmetric, such as that of the corrected flux, whose entries have both signs:
-    it has the same smooth modes up to a factor, and is of the kind that multigrid needs.
+    its smooth modes are the same up to a factor, and multigrid can solve it.
     """
     diffusion = diffusive_part(equation)
     if diffusion is None:

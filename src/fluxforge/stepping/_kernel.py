@@ -1,7 +1,7 @@
 """Explicit linear schemes on the host: sweeps of sparse rows compiled by numba, several operations a sweep, in threads.
 
-Importing this module imports numba, and the first call compiles, in about two seconds. Compiled code is not kept on
-disk, since numba's cache is read with pickle.
+Importing this module imports numba, and the first call compiles, in about two seconds. Compiled code is not cached on
+disk, since numba reads its cache with pickle.
 
 The operations of many steps follow each other in one sequence. Those that read neighbours are its fronts; neighbours
 are at most `reach` places away in memory. So front s + 1 may follow `reach` places behind front s: `depth` of them go
@@ -43,13 +43,13 @@ from fluxforge.stepping._kernel_program import Program
 from fluxforge.stepping._linear import Stages
 from fluxforge.stepping._stepper import AbstractStepper
 
-# How often a thread looks for the others before it lets other programs run.
+# A thread that waits for others looks this many times before it lets other programs run.
 SPINS_PER_YIELD = 200
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _compile(function: _Function) -> _Function:
-    """Compile on first call. `unwrap`: run-time type checks, as tests install them, are not for compiled code."""
+    """Compile on first call. `unwrap` removes the run-time type checks of the tests, which cannot be compiled."""
     compiled: Any = njit(nogil=True, fastmath={"contract"})(inspect.unwrap(function))
     return cast(_Function, compiled)
 
@@ -162,7 +162,7 @@ class _Emitter:
 
 @_compile
 def _wait(shared: np.ndarray, wanted: int) -> bool:
-    """Wait until `wanted` arrivals were counted; false where the run was given up."""
+    """Wait until `wanted` arrivals are counted; False if the run was given up."""
     _count(shared, ARRIVED)
     spins = 0
     while _look(shared, ARRIVED) < wanted:
@@ -192,13 +192,13 @@ def _set(target: np.ndarray, field: np.ndarray, share: Any, low: int, high: int)
 
 @_compile
 def _place(number: int, step: int) -> int:
-    """The row of a field: 0 and 1 are T and T_new, which change places at every step."""
+    """The row of a field: 0 and 1 are T and T_new, which are exchanged at every step."""
     return number ^ (step & 1) if number < 2 else number
 
 
 @_compile
 def _operate(plan: Plan, place: int, low: int, high: int) -> None:
-    """A front of the sequence, and what follows it without reading neighbours, on the cells from `low` to `high`."""
+    """Apply a front and the operations that follow without reading neighbours to the cells from `low` to `high`."""
     count = len(plan.fronts) - 1
     step, front = place // count, place % count
     for operation in range(plan.fronts[front], plan.fronts[front + 1]):
@@ -218,7 +218,7 @@ def _operate(plan: Plan, place: int, low: int, high: int) -> None:
 
 @_compile
 def _sweep(plan: Plan, begin: int, deep: int, start: int, stop: int, grow_low: int, grow_high: int) -> None:
-    """Fronts begin … begin + deep of the sequence, the s-th on start − s · grow_low … stop + s · grow_high."""
+    """Apply fronts begin … begin + deep of the sequence, the s-th on start − s · grow_low … stop + s · grow_high."""
     position = min(start, start - (deep - 1) * grow_low)
     furthest = max(stop, stop + (deep - 1) * grow_high) + (deep - 1) * plan.reach
     while position < furthest:
@@ -232,16 +232,16 @@ def _sweep(plan: Plan, begin: int, deep: int, start: int, stop: int, grow_low: i
 
 @_compile
 def run(plan: Plan, steps: int, shared: np.ndarray) -> bool:
-    """One thread's part of `steps` steps; false where the run was given up.
+    """One thread's part of `steps` steps; False if the run was given up.
 
-    A thread that has finished a range of cells takes the next.
+    A thread that has finished a range of cells takes the next one.
     """
     total, arrivals, taken = (len(plan.fronts) - 1) * steps, 0, 0
     groups, parts, reach = plan.cells // LANES, plan.parts, plan.reach
     for begin in range(0, total, plan.depth):
         deep = min(plan.depth, total - begin)
         for wedges in range(2 if deep > 1 and parts > 1 else 1):
-            # Each thread draws one number too many, by which it knows that nothing is left.
+            # Each thread finally draws a number beyond the last range, which tells it that no range is left.
             number = _count(shared, TAKEN) - taken
             while number < parts - wedges:
                 low, high = number * groups // parts * LANES, (number + 1) * groups // parts * LANES
@@ -259,9 +259,9 @@ def run(plan: Plan, steps: int, shared: np.ndarray) -> bool:
 
 
 class KernelStepper(AbstractStepper):
-    """Many steps in one call of compiled code, on the host. It cannot be traced by JAX: `stepper` gives one that can.
+    """Many steps in one call of compiled code, on the host; it cannot be traced by JAX, unlike the result of `stepper`.
 
-    The results are those of `LinearStepper` to round-off: the same sums, of f_N − f_P in place of f_N.
+    The results are those of `LinearStepper` to round-off: the same sums, with f_N − f_P in place of f_N.
     """
 
     engine: ClassVar[str] = "kernel"
@@ -282,7 +282,7 @@ class KernelStepper(AbstractStepper):
         return field
 
     def bytes_per_cell(self, cells: int) -> float:
-        """Memory traffic of a step, if nothing stayed in the cache from one step to the next."""
+        """Memory traffic of a step, in bytes per cell, if nothing stayed in the cache from one step to the next."""
         return float(self.work.program.bytes_per_cell(self.work.dtype.itemsize))
 
     def advance(self, T: State) -> State:
@@ -303,7 +303,7 @@ class Workspace:
         self._lock = threading.Lock()
 
     def run(self, T: np.ndarray, steps: int) -> np.ndarray:
-        """The field after that many steps."""
+        """The field after `steps` steps."""
         cells, fields = self.program.cells, self.plan.fields
         with self._lock:
             fields[0, :cells] = T
@@ -340,7 +340,7 @@ def kernel_stepper(
     dtype: Literal["float32", "float64"],
     threads: int | None = None,
 ) -> KernelStepper:
-    """Lay out the assembled stages of an explicit linear scheme, in the form that moves fewer bytes."""
+    """Lay out the assembled stages of an explicit linear scheme, in the form that moves the fewest bytes."""
     kind = np.dtype(dtype)
     program = cheapest_program(stages, source, kind.itemsize)
     return KernelStepper(Workspace(program, banded_order(program), kind, threads or allowed_threads()))

@@ -13,16 +13,16 @@ from fluxforge.stepping._kernel_program import Matrix, Program, make_program
 from fluxforge.stepping._linear import MOST_OF_STAGED, Stages, least_bytes, merge_stages
 from fluxforge.stepping._stepper import invert_order
 
-# Cells worked on together, and cells between which fronts take turns; a turn costs as much as some two hundred cells.
+# Cells computed together, and cells after which the next front has its turn; a turn costs as much as two hundred cells.
 LANES, BLOCK = 8, 2048
-# Bytes of a cache line, and the places of an array of shared counters, each in a line of its own.
+# Bytes of a cache line, and the indices of the shared counters, each in a cache line of its own.
 LINE = 64
 ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
-# More ranges of cells than threads: where other programs hold up a thread, the others take over its ranges.
+# More ranges of cells than threads: if other programs slow down a thread, the others take over its ranges.
 PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
-# The part of a core's second cache that rows and fields of the fronts under way may fill, and its size where the system
-# does not say.
+# The size of a core's second cache, the share of it that rows and fields of the active fronts may fill, and the size
+# that is assumed if the system does not tell it.
 SECOND_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 SHARE_OF_CACHE = 1.0
 USUAL_CACHE = 2**19
@@ -139,7 +139,7 @@ def _operations(program: Program) -> Int[np.ndarray, "operations 5"]:
 
 
 def measure_reach(off: csr_array, order: np.ndarray | None) -> int:
-    """The largest distance in memory, in cells, between a cell and a neighbour."""
+    """The largest distance in memory, in cells, between a cell and one of its neighbours."""
     rank = _rank(order, off.shape[0])
     return int(np.abs(np.repeat(rank, np.diff(off.indptr)) - rank[off.indices]).max(initial=0))
 
@@ -160,7 +160,7 @@ def second_cache_bytes() -> int:
 
 
 def cheapest_program(stages: Stages, source: np.ndarray, width: int) -> Program:
-    """The program that moves fewer bytes: stage by stage, or all stages merged into one row per cell."""
+    """The program that moves the fewest bytes: stage by stage, or all stages merged into one row per cell."""
     program, n = make_program(stages, source), len(source)
     most = MOST_OF_STAGED * program.bytes_per_cell(width)
     if len(stages) == 1 or least_bytes(stages, n, width) > n * most:
@@ -170,7 +170,7 @@ def cheapest_program(stages: Stages, source: np.ndarray, width: int) -> Program:
 
 
 def banded_order(program: Program) -> Int[np.ndarray, " cells"] | None:
-    """Cells in Cuthill's and McKee's order, in which neighbours are few places apart; None where that gains little."""
+    """The reverse Cuthill-McKee order of the cells, in which neighbours are close; None if it gains little."""
     if not program.matrices:
         return None
     off = max((matrix.off for matrix in program.matrices), key=lambda off: off.nnz)
@@ -179,7 +179,7 @@ def banded_order(program: Program) -> Int[np.ndarray, " cells"] | None:
 
 
 def allowed_threads() -> int:
-    """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
+    """The number of cores this process may use, at most the numbers that PJRT_NPROC (XLA) and OMP_NUM_THREADS give."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     settings = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
     return max(1, min([cores, *(int(text) for text in settings if text.isdigit())]))

@@ -2,8 +2,8 @@
 
 target = scale · Σ_N w_PN (f_N − f_P) + Σ share · field_P,  the fields among T, earlier targets and constants.
 
-Stages of a Runge–Kutta method apply the same matrix, times a number, to sums of fields: it is kept once, and a sum that
-is to be gathered is a field of its own, written along with the last field that enters it.
+Stages of a Runge–Kutta method apply the same matrix, times a number, to sums of fields: the matrix is stored once, and
+a sum to which it is applied is a field of its own, written along with the last field that enters it.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Operation:
 
 @dataclass
 class Program:
-    """The operations of one step, in turn. Field 0 is T, field 1 is T_new; `constants` are fields never written."""
+    """The operations of one step in order. Field 0 is T, field 1 is T_new; `constants` are fields never written."""
 
     cells: int
     matrices: list[Matrix] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Program:
         return max((matrix.slots for matrix in self.matrices), default=0)
 
     def fronts(self) -> list[int]:
-        """The places of the operations that read neighbours, and the number of operations; the first is a front too."""
+        """The indices of the first operation and of those that read neighbours, and the number of operations."""
         reading = (k for k, operation in enumerate(self.operations) if operation.matrix is not None and k > 0)
         return [0, *reading, len(self.operations)]
 
@@ -92,9 +92,10 @@ def make_program(stages: tuple[Mapping[str, AffineMap], ...], source: Float[np.n
 
 
 def _reuse_fields(program: Program) -> Program:
-    """The same program in as few fields as it needs: one that no later front reads holds the next that is written.
+    """The same program with fewer fields: a field that no later front reads is reused for the next target.
 
-    Later, not the same: while a front goes through the mesh, what it gathers is still read behind the cell it is at.
+    It is reused by a later front, not in the same: the field that a front gathers is still read behind its current
+    cell.
     """
     fronts = program.fronts()
     front_of = [front for front in range(len(fronts) - 1) for _ in range(fronts[front], fronts[front + 1])]
@@ -123,7 +124,7 @@ def _reuse_fields(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Part:
-    """A matrix of a stage as scale · (a kept matrix) + own · identity."""
+    """A matrix of a stage as scale · (a stored matrix) + own · identity."""
 
     matrix: int | None
     scale: float
@@ -131,7 +132,7 @@ class _Part:
 
 
 class _ProgramBuilder:
-    """The fields known so far by name, and the sums of fields that are already written."""
+    """Builds a program; records the fields known so far by name, and the sums of fields that are already written."""
 
     def __init__(self, program: Program, source: np.ndarray) -> None:
         self.program, self.source = program, source
@@ -140,7 +141,7 @@ class _ProgramBuilder:
         self.products: dict[tuple[int, int], Operation] = {}
 
     def add_output(self, name: str, affine: AffineMap) -> None:
-        """The operations that write one output of a stage."""
+        """Add the operations that write one output of a stage."""
         own: dict[int, float] = {}
         gathered: dict[int, dict[int, float]] = {}
         for field_name, matrix in affine.matrices.items():
@@ -171,7 +172,7 @@ class _ProgramBuilder:
             self.products[products[0][:2]] = self.program.operations[-1]
 
     def _is_known(self, own: dict[int, float], matrix: int, gathered: int, scale: float) -> bool:
-        """Whether an earlier target holds the product; it and its constants are then added to `own`."""
+        """Whether an earlier target holds the product; if so, `own` gets that target, less the other terms in it."""
         earlier = self.products.get((matrix, gathered))
         if earlier is None:
             return False
@@ -183,7 +184,7 @@ class _ProgramBuilder:
         return True
 
     def _constant(self, values: np.ndarray) -> tuple[int, float]:
-        """The field of a constant, and its share: a multiple of one that is kept, or a new one."""
+        """The field of a constant, and its share: a multiple of a stored constant, or a new field."""
         for number, known in self.program.constants.items():
             largest = int(np.abs(known).argmax())
             share = float(values[largest] / known[largest])
@@ -194,7 +195,7 @@ class _ProgramBuilder:
         return number, 1.0
 
     def _sum(self, shares: dict[int, float]) -> tuple[int, float]:
-        """The field to gather, and its scale: the only one, or a sum that is written for it."""
+        """The field to gather and its scale: the only field, or a field that is written for the sum."""
         (first, scale), *others = shares.items()
         if not others:
             return first, scale
@@ -223,8 +224,8 @@ class _ProgramBuilder:
 def _split_row_sums(matrix: csr_array) -> tuple[csr_array, np.ndarray]:
     """The off-diagonal entries, and the sums of the rows.
 
-    Sums that only round-off makes differ from 0 or 1 are taken as these, or a constant field would change by the
-    difference at every step, always in the same direction.
+    Sums that differ from 0 or 1 by round-off only are set to these values: otherwise the difference would change a
+    constant field at every step, always in the same direction.
     """
     matrix.sum_duplicates()
     n = matrix.shape[0]
@@ -240,7 +241,7 @@ def _split_row_sums(matrix: csr_array) -> tuple[csr_array, np.ndarray]:
 
 
 def _most_frequent_value(values: np.ndarray) -> float:
-    """The value that most cells have: of rows that are cut off by walls there are few."""
+    """The most frequent value of the cells; rows that are cut off by walls are few."""
     distinct, count = np.unique(values, return_counts=True)
     return float(distinct[count.argmax()])
 
@@ -250,7 +251,7 @@ _ENTRY_TOLERANCE = 16.0 * EPS
 
 
 def _multiple(off: csr_array, total: np.ndarray, known: Matrix, number: int) -> _Part | None:
-    """The matrix as a multiple of a known one and of the identity; None where it is not."""
+    """The matrix as a multiple of a known one plus a multiple of the identity; None if it is not."""
     same_places = np.array_equal(off.indptr, known.off.indptr) and np.array_equal(off.indices, known.off.indices)
     if not off.nnz or not same_places:
         return None

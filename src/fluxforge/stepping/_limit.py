@@ -26,12 +26,13 @@ from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import generator, is_symmetric, step_matrix
 from fluxforge.stepping._field import cell_capacity, linear_reaction
 
+# For M(Δt) = R(Δt G), relative to the largest entry of M.
 MATRIX_TOLERANCE = 1e-9
 
 
 @cache
 def is_one_operator(scheme: Scheme) -> bool:
-    """Whether M(Δt) = R(Δt G) to round-off, on irregular triangles and squares, held, insulated, and both."""
+    """Whether M(Δt) = R(Δt G) to round-off on three small meshes, with Dirichlet, insulated and both kinds of walls."""
     factor = amplification(scheme) if linear_stages(scheme) is not None else None
     if factor is None or scheme.dimension == 3:
         # Formulas of three coordinates cannot be evaluated on plane meshes.
@@ -46,7 +47,7 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
     G = generator(scheme, graph, parameters=parameters).M.toarray()
     reference = reference_step(scheme.equation, graph, parameters)
     if not np.isfinite(reference):
-        # Nothing is exchanged and nothing decays: a step of the size of G's entries.
+        # Nothing is exchanged and nothing decays: the step is taken from the size of G's entries.
         reference = 1.0 / max(np.abs(G).max(initial=0.0), 1e-300)
     dt = 0.7 * reference
     Z = dt * G
@@ -80,7 +81,7 @@ _MOST_DENSE_CELLS = 300
 _LARGEST_RADIUS = 1e4
 _TOLERANCE = 1e-5
 _ROUGH_TOLERANCE = 1e-4
-# Of a modulus of 1, and of sums of a few entries of G.
+# The tolerance for a modulus of 1, and for sums of a few entries of G.
 _ROUND_OFF = 1e-12
 
 
@@ -88,8 +89,8 @@ _ROUND_OFF = 1e-12
 class StepLimit:
     """`dt`: the largest stable step (infinite if unlimited, 0 if none); `interval`: [−interval, 0] is where |R| ≤ 1.
 
-    `rate` is the largest |eigenvalue| of the generator; modes that grow as the equation lets them do not count. Where
-    it is only known to lie between two values, `certain` is the step that is stable in any case, at most `dt`.
+    `rate` is the largest |eigenvalue| of the generator, without modes that the equation itself lets grow. If the rate
+    is only enclosed, `dt` belongs to its lower bound and `certain`, at most `dt`, is a step that is stable in any case.
     """
 
     dt: float
@@ -101,14 +102,13 @@ class StepLimit:
 def step_limit(
     scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None, precise: bool = True
 ) -> StepLimit | None:
-    """|R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator; None where the scheme is not a
-    function R of one operator.
+    """The largest step with |R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator.
 
-    Modes that grow no faster than the equation's reaction makes fields grow are left out: the exact solution grows too.
-
-    On large meshes the eigenvalue takes long to find to five digits. Unless `precise`, it is enclosed by a few dozen
-    Lanczos steps where cV·G is symmetric; where it is not and |R| ≤ 1 on the whole negative axis, `rate` is the largest
-    row sum, an upper bound. Raises NumericalError where the eigenvalues are not found.
+    None if the scheme is not a function R of one operator. Modes that grow no faster than the equation's reaction makes
+    fields grow are left out: the exact solution grows too. On large meshes it takes long to find the eigenvalue to five
+    digits. Unless `precise`, it is enclosed by a few dozen Lanczos steps if cV·G is symmetric; if it is not, and |R| ≤
+    1 on the whole negative axis, `rate` is the largest row sum, an upper bound. Raises NumericalError if the
+    eigenvalues are not found.
     """
     check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None
@@ -178,8 +178,8 @@ def _limit_within_discs(factor: sp.Expr, G: csr_array, interval: float) -> StepL
 def enclose_rate(G: csr_array, V: Float[np.ndarray, " cells"], steps: int = 60) -> tuple[float, float]:
     """Bounds of the largest |eigenvalue| of G, V·G symmetric: the largest Ritz value, and that plus its residual.
 
-    An eigenvalue lies within the residual of it; after so many steps from a random start that is the largest one.
-    The upper bound is at most the largest row sum, which bounds every eigenvalue.
+    An eigenvalue lies within the residual of the Ritz value; after `steps` steps from a random start it is the largest
+    one. The upper bound is at most the largest row sum, which bounds every eigenvalue.
     """
     largest_row = float(abs(G).sum(axis=1).max())
     root = np.sqrt(V)
@@ -213,7 +213,7 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
 
 
 def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
-    """Bisect below dt for eigenvalues off the real axis, whose R leaves the unit disk earlier."""
+    """The largest stable step up to dt, by bisection: off the real axis, R leaves the unit disk earlier."""
     numerator, denominator = _coefficients(factor)
 
     def stable(step: float) -> bool:
@@ -224,7 +224,7 @@ def _shrink_step(factor: sp.Expr, eigenvalues: np.ndarray, dt: float) -> float:
 
 
 def _bisect(holds: Callable[[float], bool], high: float) -> float:
-    """The largest number to round-off up to which `holds` is true, as it is at 0 and is not at `high`."""
+    """The largest number, to round-off, up to which `holds` is true; it is true at 0 and false at `high`."""
     low = 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)

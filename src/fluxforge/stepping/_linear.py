@@ -37,7 +37,7 @@ class Term(eqx.Module):
 
     @property
     def present(self) -> bool:
-        """Whether the field has any coefficient."""
+        """Whether the field has any coefficient that is not 0."""
         return self.diagonal is not None or bool(self.off)
 
 
@@ -73,7 +73,7 @@ class StageRows(eqx.Module):
 
 
 def _gather(field: State, index: Int[Array, " cells"]) -> State:
-    """field[index] without the checks that every index here has already passed."""
+    """field[index] without checks of the indices, all of which are valid here."""
     return jnp.asarray(field).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
@@ -87,7 +87,7 @@ def stage_rows(
 ) -> StageRows:
     """Lay a stage out in slots, the source folded into the constant, cells in the given order.
 
-    `in_differences` says that off-diagonal entries multiply f_N − f_P, and not f_N.
+    With `in_differences`, off-diagonal entries multiply f_N − f_P instead of f_N.
     """
     n = len(source)
     place = _Placement(order, dtype)
@@ -141,7 +141,7 @@ class _Placement:
 
 
 def _pattern(matrices: Iterable[csr_array], n: int) -> csr_array:
-    """The off-diagonal places that any of the matrices uses, row by row."""
+    """The off-diagonal entries that any of the matrices has, row by row."""
     used = csr_array((n, n), dtype=np.int8)
     for matrix in matrices:
         rows, columns, values = _entries(matrix)
@@ -200,21 +200,21 @@ class LinearStepper(DeviceStepper):
     always: Bool[Array, ""]
 
     def bytes_per_cell(self, cells: int) -> float:
-        """Memory traffic of a step."""
+        """Memory traffic of a step, in bytes per cell."""
         return sum(stage_bytes(stage, cells, np.dtype(self.dtype).itemsize) for stage in self.stages) / cells
 
     def advance(self, T: State) -> State:
-        """One step: the stages in turn."""
+        """One step: the stages, one after the other."""
         fields = {"T": T}
         for stage in self.stages:
             fields |= self._run_stage(stage, fields)
         return fields["T_new"]
 
     def _run_stage(self, stage: StageRows, fields: dict[str, State]) -> dict[str, State]:
-        """A stage by itself.
+        """Evaluate a stage so that it is not fused with the next one.
 
-        The CPU's compiler would fuse it into the gathers of the next stage and work it out anew for every neighbour;
-        it cannot where the stage is a branch whose condition is known only at run time.
+        On the CPU, XLA would fuse it into the gathers of the next stage and compute it again for every neighbour. It
+        cannot if the stage is a branch whose condition is known only at run time.
         """
 
         def plain(held: dict[str, State]) -> dict[str, State]:
@@ -227,8 +227,8 @@ class LinearStepper(DeviceStepper):
 
 
 Stages = tuple[Mapping[str, AffineMap], ...]
-# One row per cell is taken where it moves at most that share of the bytes: it reads cells that are further apart, so
-# that a few bytes less are not yet less time.
+# All stages are merged into one row per cell if that moves at most this share of the bytes: the row reads cells that
+# are further apart, so that slightly fewer bytes do not take less time.
 MOST_OF_STAGED = 0.75
 SAMPLED_ROWS = 64
 INDEX_BYTES = 4
@@ -258,16 +258,16 @@ def linear_stepper(
 
 
 def merge_stages(stages: Stages, n: int) -> Stages:
-    """All stages of n cells as one: a row of the whole step per cell."""
+    """All stages of n cells merged into one: a row of the whole step per cell."""
     whole = compose(stages, n)
     return ({"T_new": AffineMap({"T": whole.M, "S": whole.N}, whole.b)},)
 
 
 def least_bytes(stages: Stages, n: int, width: int) -> int:
-    """A lower bound on what all stages move as one row per cell, from the rows of a few cells.
+    """A lower bound on the bytes that all stages, merged into one row per cell, move: from the rows of a few cells.
 
-    A product of the stages of eight rounds of messages would have some hundred entries in every row, and take longer
-    than the steps it is meant for.
+    With eight rounds of messages every row of the merged step would have some hundred entries, and merging would take
+    longer than the steps it is meant for.
     """
     sample = np.unique(np.linspace(0, n - 1, SAMPLED_ROWS).astype(np.int64))
     seen = {"T_new": csr_array(eye_array(n, format="csr")[sample])}
@@ -282,7 +282,7 @@ def least_bytes(stages: Stages, n: int, width: int) -> int:
         return 0
     rows = csr_array(rows)
     rows.eliminate_zeros()
-    # Slots are as many as the longest row has entries besides its diagonal; T is read and T_new written.
+    # There are as many slots as the longest row has entries besides its diagonal; T is read and T_new written.
     slots = int(np.diff(rows.indptr).max(initial=1)) - 1
     return n * (slots * (width + INDEX_BYTES) + 2 * width)
 
@@ -319,7 +319,7 @@ def conjugate_gradient_stepper(
     dtype: Literal["float32", "float64"],
     name: str,
 ) -> ConjugateGradientStepper:
-    """Lay V·(the system) out in slots; InputError where that is not symmetric with a positive diagonal."""
+    """Lay V·(the system) out in slots; InputError unless it is symmetric with a positive diagonal."""
     left = symmetric_system(step, V)
     if left is None or left.diagonal().min() <= 0:
         raise InputError(

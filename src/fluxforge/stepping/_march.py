@@ -20,16 +20,18 @@ from fluxforge.stepping._field import Envelope
 from fluxforge.stepping._limit import StepLimit, step_limit
 from fluxforge.stepping._stepper import AbstractMethod, AbstractStepper
 
+# Up to this many cells the stability limit is computed to five digits, beyond it is enclosed.
 MOST_PRECISE_CELLS = 5000
 # An implicit step adds Δt times the round-off of the exchange to the field; beyond this many Fourier steps (a hundredth
 # of 1/ε) that is no longer small beside the field.
 LONGEST_STEP = {"float64": 0.01 / np.finfo(np.float64).eps, "float32": 0.01 / float(np.finfo(np.float32).eps)}
 
 
-# Of the stability limit, and of the reference step where no limit is known.
+# The step of dt="auto" as a share of the stability limit, and of the reference step where no limit is known.
 AUTO_OF_LIMIT, AUTO_OF_REFERENCE = 0.9, 0.5
-# A run without a limit takes so many steps to its end.
+# With dt="auto", a run to an end time without a stability limit takes this many steps.
 AUTO_STEPS = 100
+# The number of steps, and of saved fields, unless given.
 STEPS, FRAMES = 50, 20
 # More steps than a run of years would take.
 MOST_STEPS = 1e12
@@ -48,9 +50,8 @@ def choose_step(
 ) -> tuple[float, float, float | None]:
     """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
 
-    The reference step of an equation that is not linear is taken at the `state`.
-
-    On large meshes the limit is a step that is certainly stable, close below the largest. None where it is not known.
+    The reference step of an equation that is not linear is taken at the `state`. On large meshes the limit is a step
+    that is certainly stable, close below the largest; None if it is not known.
     """
     fourier = reference_step(scheme.equation, graph, parameters, state)
     if dt is None:
@@ -79,7 +80,7 @@ def _name_parameters(parameters: Settings | None) -> str:
 def _known_limit(
     scheme: Scheme | AbstractMethod, graph: DualGraph, parameters: Settings | None, *, precise: bool
 ) -> StepLimit | None:
-    """The limit, enclosed where it cannot be found to five digits; None where its eigenvalues are not found either."""
+    """The stability limit, enclosed if it is not found to five digits; None if the eigenvalues are not found at all."""
     if not isinstance(scheme, Scheme):
         return None
     for attempt in (True, False) if precise else (False,):
@@ -114,10 +115,11 @@ def automatic_step(
     state: np.ndarray,
     duration: float | None,
 ) -> tuple[float, str]:
-    """The step of `dt="auto"`, and how it was chosen, in words.
+    """The step of `dt="auto"`, and a text that says how it was chosen.
 
-    A part of the stability limit; where there is none, a hundredth of the run, or the reference step without an end
-    time; where it is not known, a part of the reference step.
+    It is a share of the stability limit. If there is no limit, it is a hundredth of the run or, without an end time,
+    the reference step; if the limit is not known, a share of the reference step. Raises InputError if there is no
+    reference step either.
     """
     limit = _known_limit(scheme, graph, parameters, precise=graph.cells <= MOST_PRECISE_CELLS)
     if limit is not None and 0 < limit.certain < math.inf:
@@ -143,12 +145,12 @@ class Plan:
     first: int = 0
 
     def time(self, step: int) -> float:
-        """The time after so many steps; the end time itself after the last."""
+        """The time after `step` steps; after the last one the end time itself, free of round-off."""
         return self.end if self.end is not None and step == self.steps else self.start + (self.first + step) * self.dt
 
 
 def check_plan(steps: int | None, end_time: float | None, start_time: float, save_every: float | None) -> float | None:
-    """The duration of a run, None where it is given as a number of steps; raises InputError for invalid arguments."""
+    """The duration of a run, None if it is given as a number of steps; raises InputError for invalid arguments."""
     start = check_number(start_time, "start_time")
     if not math.isfinite(start):
         raise InputError(f"start_time should be finite, got {start}")
@@ -173,7 +175,7 @@ def check_plan(steps: int | None, end_time: float | None, start_time: float, sav
 def plan_steps(
     dt: float, *, steps: int | None, duration: float | None, save_every: float | None, start: float, first: int
 ) -> Plan:
-    """Steps of length `dt`; with a duration, the fewest equal steps of at most that length that end with it."""
+    """Steps of length `dt`; with a duration, the fewest equal steps of at most that length that fill it."""
     end = None
     if duration is not None:
         begin = start + first * dt if first else start
@@ -193,7 +195,10 @@ def plan_steps(
 
 
 def _marks(dt: float, steps: int, save_every: float | None) -> tuple[int, ...]:
-    """Every so many steps; with a time as a float, the first step at or after each multiple of it; and the last."""
+    """The numbers of the steps to save, the last included: every `save_every`-th, or by time if that is a float.
+
+    A time saves the first step at or after each of its multiples.
+    """
     if isinstance(save_every, float):
         count = int(steps * dt / save_every * (1.0 + 1e-12))
         if count > steps:
@@ -218,7 +223,7 @@ def raise_memory_error() -> Iterator[None]:
 
 
 def check_fits(dtype: Precision, fields: Mapping[str, np.ndarray]) -> None:
-    """Refuse data beyond the largest number of the precision, which would enter as infinity."""
+    """Raise InputError for data beyond the largest number of the precision, which would become infinite."""
     largest = float(np.finfo(dtype).max)
     for what, values in fields.items():
         if values.size and float(np.abs(values).max()) > largest:
@@ -243,7 +248,7 @@ def march(
     *,
     progress: Callable[[int], None] | None,
 ) -> March:
-    """Step in chunks between saved fields; the time of compilation is not counted."""
+    """Step to every mark and save the field there, until it blows up; the time of compilation is not counted."""
     run = March([0], [T])
     state = advance.enter(T)
     jax.block_until_ready(advance.repeat(state, 1))

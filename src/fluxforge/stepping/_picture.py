@@ -21,7 +21,7 @@ BAR = (1.04, 0.0, 0.05, 1.0)
 
 
 class _Panel(NamedTuple):
-    """A field as it is drawn: its title, values, the label of its colour bar, its colours and their limits."""
+    """A field to draw: its title, values, the label of its colour bar, its colours and their limits."""
 
     title: str
     values: CellField
@@ -55,8 +55,8 @@ def comparison_figure(
 ) -> Figure:
     """Fields on one colour scale, then differences of pairs of them by name, each on its own scale around zero.
 
-    Two fields and their difference share a row; of more, the differences have a second row. `titles` are those of all
-    panels, the names unless given.
+    Two fields and their difference share a row; with more fields, the differences have a second row. `titles` are the
+    titles of all panels, by default the names.
     """
     figure, axes = _grid(len(fields), len(differences))
     for panel, drawn in zip(axes, _comparison_panels(fields, differences, unknown, titles), strict=True):

@@ -29,7 +29,7 @@ from fluxforge.stepping._stepper import AbstractMethod
 class Problem:
     """The arguments of `simulate`, read but not yet evaluated on the mesh.
 
-    A run that continues another begins with step `first_step` of the steps that are counted from `start_time`.
+    If the run continues another, it begins with step `first_step` of those that are counted from `start_time`.
     """
 
     scheme: Scheme | AbstractMethod
@@ -67,7 +67,7 @@ WALLS: Mapping[str, type] = {
 
 
 _STRUCTURED = ("scheme", "mesh", "parameters", "initial", "source", "boundary")
-# The other fields are numbers, flags and words, and stand in the file as they are.
+# The other fields are numbers, flags and words, which are written to the file as they are.
 _PLAIN_FIELDS = tuple(each.name for each in fields(Problem) if each.name not in _STRUCTURED)
 
 
@@ -76,7 +76,7 @@ def write_problem(
 ) -> list[Path]:
     """Write the problem, and the last saved field with its time and number of steps; nothing for a network.
 
-    Of a Python function only the name is written: such a run cannot be repeated from its folder.
+    Of a Python function only the name can be written, so that such a run cannot be repeated from its folder.
     """
     if not isinstance(problem.scheme, Scheme):
         return []
@@ -103,7 +103,7 @@ def write_problem(
 
 
 def _spec(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A value as JSON: a number, a formula, a list of these, the name of an array, or that of a function."""
+    """A value as JSON: a number, a formula, a list of these, or the name of an array or of a function."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {"array": name}
@@ -197,7 +197,7 @@ class _Reader:
         continued = replace(problem, **begun, first_step=int(last["step"]))  # type: ignore[arg-type]
         if math.isclose(continued.begin, float(last["time"]), rel_tol=1e-12, abs_tol=1e-300):
             return continued
-        # An end time that is no whole number of steps from the beginning: the steps are counted from there.
+        # The end time was no whole number of steps from the beginning: steps are counted from there.
         return replace(continued, start_time=float(last["time"]), first_step=0)
 
     def array(self, name: str) -> np.ndarray:

@@ -72,18 +72,18 @@ def simulate(
     solver: Solver = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Simulation:
-    """March a problem from `initial` at `start_time` and keep about twenty fields.
+    """Step a problem from `initial` at `start_time` on, and return about twenty of its fields.
 
     - `scheme` is a built-in name, the path of a scheme.json or of a run folder (for its formula), a scheme, or the
       network of a run (`run.network`).
-    - `equation` is a name, a TOML file or an Equation, the scheme's own (heat) unless given, and `parameters` its
-      parameters by name; `diffusivity` is the word for heat's α. `mesh` is a mesh or the path of its file.
+    - `equation` is a name, a TOML file or an Equation, by default the scheme's own (heat), and `parameters` are its
+      parameters by name; `diffusivity` is α of the heat equation. `mesh` is a mesh or the path of its file.
     - `boundary` is a condition or a mapping from tags to conditions, as objects, numbers, formulas or functions, or the
-      text of --boundary, such as "left=1, rest=insulated"; u = 0 unless given.
+      text of --boundary, such as "left=1, rest=insulated"; by default u = 0.
     - Formulas of `source`, `boundary` and `parameters` may contain the time t, functions may take it after the
       coordinates; the source may contain the unknown.
     - The step is `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. `dt="auto"` takes
-      0.9 of the stability limit. One above the limit is refused unless `force`.
+      0.9 of the stability limit. A step above the limit is refused unless `force`.
     - The run has `steps` steps (50), or ends at `end_time`: then the steps are equal and at most `dt`.
     - `save_every` is a number of steps, or as a float a time: the first field at or after each multiple is saved.
 
@@ -234,7 +234,7 @@ def _build_timed_stepper(setup: Setup, scheme: Scheme, plan: Plan) -> AbstractSt
 
 
 def rerun(folder: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None) -> Simulation:
-    """Run the problem of a folder again, from what the folder holds: on the same machine the fields are equal.
+    """Run the problem of a folder again, from the files in it: on the same machine the fields are equal.
 
     Raises InputError for a folder that holds no problem, and for one with a function of Python.
     """
@@ -251,10 +251,10 @@ def restart(
     save_every: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Simulation:
-    """Go on from the last saved field of a folder, at its time and with its step unless `dt` is given.
+    """Continue from the last saved field of a folder, at its time and, unless `dt` is given, with its step.
 
-    With the same step the fields are those of a run that was not interrupted. Raises InputError for a folder that holds
-    no problem.
+    With the same step the fields are those of an uninterrupted run. Raises InputError for a folder that holds no
+    problem.
     """
     check_function(progress, "progress")
     return run_problem(
@@ -270,7 +270,7 @@ def continue_problem(
     dt: float | Literal["auto"] | None,
     save_every: float | None,
 ) -> Problem:
-    """The problem of `restart`."""
+    """The problem that continues the run of a folder, with the arguments of `restart`."""
     problem = replace(read_last(folder), steps=steps, end_time=end_time, save_every=save_every)
     check_plan(steps, end_time, problem.begin, save_every)
     return problem if dt is None else replace(problem, start_time=problem.begin, first_step=0, dt=dt)
@@ -283,7 +283,7 @@ def compare(
     progress: Callable[[int], None] | None = None,
     **problem: Any,
 ) -> Comparison:
-    """Run each scheme on the same mesh, data and time step; `problem` is what `simulate` takes.
+    """Run each scheme on the same mesh, data and time step; `problem` are further arguments of `simulate`.
 
     Raises InputError, naming the argument, for an argument that cannot be used.
     """

@@ -34,9 +34,9 @@ Time = Float[Array, ""]
 
 
 def _call_host(function: Callable[[np.ndarray], Any], shapes: Any, time: Time) -> Any:
-    """What a function of the time returns on the host, in a compiled step; a tree of arrays of the given shapes.
+    """Call a function of the time on the host from a compiled step; returns a tree of arrays of the given shapes.
 
-    Doubles cross as pairs of 32-bit words. JAX runs callbacks in threads of its own, where `jax.enable_x64` of the
+    Doubles are passed as pairs of 32-bit words. JAX runs callbacks in threads of its own, where `jax.enable_x64` of the
     caller does not apply: unless 64-bit numbers are switched on for the whole process, doubles would be rounded there.
     """
 
@@ -86,7 +86,8 @@ class Varying(eqx.Module):
             try:
                 return evaluate_at(value, places, what, float(time)).astype(dtype)
             except InputError:
-                # An exception would not leave a compiled step: nan ends the run, and the cause is sought afterwards.
+                # An exception would not leave a compiled step: nan ends the run, and the cause is determined
+                # afterwards.
                 return np.full(len(places), np.nan, dtype)
 
         return Varying(put(places, dtype), None, call)
@@ -116,7 +117,7 @@ class Walls(eqx.Module):
     def at(
         self, time: Time, follow: Float[Array, " boundary"], conductance: Float[Array, " boundary"]
     ) -> tuple[Float[Array, " boundary"], Float[Array, " boundary"]]:
-        """∂(ghost)/∂(owner), and what the ghost adds; `follow` is the former where no Robin wall decides."""
+        """∂(ghost)/∂(owner) of every ghost, and its constant part; `follow` is the former except at Robin walls."""
         value, transfer = self.value, self.transfer
         for where, part in self.values:
             value = value.at[where].set(part(time))
@@ -130,7 +131,7 @@ class Walls(eqx.Module):
 
 
 def varying_walls(graph: DualGraph, conditions: Mapping[str, Condition], dtype: Precision) -> Walls:
-    """The walls of a graph that was built with these conditions."""
+    """The walls of a graph that was built with these conditions, ready to be evaluated at any time."""
     walls = slice(graph.interior, None)
     foot = graph.x[graph.owner[walls]] + graph.d[walls]
     values, transfers = [], []
@@ -162,14 +163,14 @@ class HostParameters:
         self.shapes = jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), self(time))
 
     def try_at(self, time: Any) -> dict[str, dict[str, np.ndarray]]:
-        """The values at a time; nan where they are refused, since an exception would not leave a compiled step."""
+        """The values at a time; nan if one is refused, since an exception would not leave a compiled step."""
         try:
             return self(time)
         except InputError:
             return jax.tree.map(lambda each: np.full(each.shape, np.nan, each.dtype), self.shapes)
 
     def __call__(self, time: Any) -> dict[str, dict[str, np.ndarray]]:
-        """Constants, values of cells, geometry of hops by `hop name`, and what walls take from parameters."""
+        """Constants, values of cells, geometry by `hop name`, the walls' `follow` and `conductance`, at one time."""
         equation, graph = self.scheme.equation, self.graph
         fields = resolve(equation, graph, settings_at(equation, self.settings, float(time), graph.dimension))
         closed = close_walls(graph, equation, fields)
@@ -191,7 +192,7 @@ def _conductance(graph: DualGraph, equation: Equation, fields: ParameterFields) 
 
 
 class Schedule(eqx.Module):
-    """A problem's data at any time. `clock` is the name of the constant parameter that is the time, if there is one."""
+    """A problem's data at any time; `clock` is the name of the constant parameter that is the time, or None."""
 
     graph: PaddedGraph
     walls: Walls
@@ -230,7 +231,7 @@ def _set_parameters(graph: PaddedGraph, cells: Mapping[str, Array], geometry: Ma
 def _set_walls(
     graph: PaddedGraph, follow: Float[Array, " boundary"], constant: Float[Array, " boundary"]
 ) -> PaddedGraph:
-    """The graph whose ghosts show `follow` of their owners, and of a state that plus `constant`."""
+    """The graph whose ghosts have `follow` times their owners' values, and for a state `constant` in addition."""
     cells = len(graph.V)
     shown = dict(graph.shown)
     for rule in (Ghost.DIRICHLET, Ghost.ZERO):
@@ -252,7 +253,7 @@ def make_schedule(
     clock: str | None,
     dtype: Precision,
 ) -> Schedule:
-    """The data of a problem on a graph that was built with `conditions` at the start `time`."""
+    """The data of a problem as a function of time, on a graph that was built with `conditions` at the start `time`."""
     equation = scheme.equation
     fields = resolve(equation, graph, settings_at(equation, parameters, time, graph.dimension))
     closed = close_walls(graph, equation, fields)

@@ -50,7 +50,7 @@ class Setup:
         return self.walls_vary or self.matrix_varies or self.source_varies
 
     def envelope(self) -> Envelope:
-        """A bound on the field; unlimited where data change in time."""
+        """A bound on the field; unlimited if data change in time."""
         if self.varies:
             return Envelope(np.inf, 0.0)
         return data_envelope(
@@ -90,7 +90,7 @@ class Setup:
 
 
 def set_up(problem: Problem) -> Setup:
-    """Evaluate a problem on its mesh at the start; InputError, naming the field, for what cannot be used."""
+    """Evaluate a problem on its mesh at the start; InputError, naming the field, for data that cannot be used."""
     scheme, begin = problem.scheme, problem.begin
     dimension = problem.mesh.points.shape[1]
     settings = dict(problem.parameters)
@@ -160,7 +160,7 @@ def _source_at(problem: Problem, graph: DualGraph, time: float | None) -> np.nda
 
 
 def _scheme_with_source(scheme: Scheme | AbstractMethod, source: Any, dimension: int) -> Scheme:
-    """The scheme of the same name for the equation with the source among its reactions."""
+    """The scheme of the same name for the equation with the source added to its reaction."""
     known = None if not isinstance(scheme, Scheme) else named_scheme(scheme.name, scheme.equation, dimension)
     if known is None or known != scheme:
         name = scheme.equation.unknown
@@ -171,9 +171,9 @@ def _scheme_with_source(scheme: Scheme | AbstractMethod, source: Any, dimension:
 
 
 def times_of_stages(scheme: Scheme) -> tuple[float, ...] | None:
-    """The c of every stage, whose time is t + c Δt; None where the scheme is not that of a known time integrator.
+    """The c of every stage, whose time is t + c Δt; None if the scheme is not that of a known time integrator.
 
-    A scheme read from a file has no times of its own; one that is a scheme of its name has the times of that.
+    A scheme read from a file has no times; if it equals the built-in scheme of its name, it has the times of that one.
     """
     if any(stage.time is None for stage in scheme.stages):
         try:

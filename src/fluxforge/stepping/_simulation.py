@@ -89,8 +89,8 @@ class ComparisonRow:
 class Simulation:
     """The saved fields of a run (`times`, `fields`, the last one `final`), its mesh, steps and limits.
 
-    `blew_up_at` is the number of the step at which the field blew up, or None; `dt_choice` says in words how a step
-    was chosen that was left to the program, `problem` is what was run, and `notes` are remarks on it.
+    `blew_up_at` is the number of the step at which the field blew up, or None; `dt_choice` is a text on how an
+    automatic step was chosen, or None; `problem` are the arguments of the run, and `notes` are remarks on it.
     """
 
     scheme: str
@@ -193,7 +193,7 @@ class Comparison:
             return [_compare_with(self.simulations[0], other) for other in self.simulations]
 
     def plot(self) -> Figure:
-        """The last field of each scheme, and of all but the first its difference from the first."""
+        """The last field of each scheme, and the difference of each one after the first from the first."""
         first, *others = runs = self.simulations
         return comparison_figure(
             first.mesh,
@@ -251,16 +251,16 @@ def _caption(simulation: Simulation, frame: int) -> str:
 SUMMARY_VERSION = 1
 
 
-# Matplotlib's scales overflow for fields near the largest number; the picture is drawn all the same.
+# Matplotlib's scales overflow for fields near the largest number; the picture is drawn nevertheless.
 @np.errstate(all="ignore")
 def write_run(
     simulation: Simulation, folder: str | os.PathLike[str], *, gif: bool = False, overwrite: bool = False
 ) -> list[Path]:
-    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, if asked for, `T.gif`; return their paths.
+    """Write `T_*.vtu`, `series.pvd`, `final.png`, `summary.json` and, with `gif`, `T.gif`; return their paths.
 
-    `problem.json` and `problem.npz` hold what was run, so that `rerun` and `restart` need nothing but the folder.
-    Raises InputError where the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once
-    the new ones are complete.
+    `problem.json` and `problem.npz` hold the problem, so that `rerun` and `restart` need only the folder. Raises
+    InputError if the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once the new
+    ones are complete.
     """
     check_kind(simulation, "simulation", Simulation, "what simulate(...) returned")
     target = _output_folder(folder, gif=gif, overwrite=overwrite)
@@ -318,7 +318,7 @@ def write_comparison(
 ) -> list[Path]:
     """Write a folder per scheme as `write_run` does, a picture of all final fields, and the table as JSON.
 
-    Raises InputError where the folder holds an earlier run, unless `overwrite`.
+    Raises InputError if the folder holds an earlier run, unless `overwrite`.
     """
     check_kind(comparison, "comparison", Comparison, "what compare(...) returned")
     target = _output_folder(folder, gif=gif, overwrite=overwrite)

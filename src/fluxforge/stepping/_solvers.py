@@ -19,7 +19,7 @@ from fluxforge.errors import NumericalError
 Solver = Literal["auto", "direct", "amg", "cg", "bicgstab", "gmres"]
 
 
-# Largest residual of a step, relative to its right-hand side.
+# The largest residual of a step, relative to its right-hand side.
 TOLERANCES = {"float64": 1e-13, "float32": 1e-6}
 
 
@@ -39,7 +39,7 @@ class AbstractSolver(Protocol):
 
 
 def factorise(matrix: csr_array | csc_array, *, symmetric_pattern: bool = False) -> SuperLU:
-    """Sparse LU. With a symmetric pattern an ordering of A + Aᵀ fills in less than one for columns alone.
+    """Sparse LU. For a symmetric pattern, an ordering of A + Aᵀ leads to less fill-in than one of the columns alone.
 
     Raises NumericalError for a matrix that is singular or not finite.
     """
@@ -96,7 +96,7 @@ class Multigrid:
         self.coarsest = _inverse(csr_array(levels[-1].A).toarray())
 
     def cycle(self, r: np.ndarray, depth: int = 0) -> np.ndarray:
-        """One V-cycle from zero."""
+        """A⁻¹ r, approximated by one V-cycle that starts from zero."""
         if depth == len(self.levels):
             return np.asarray(self.coarsest @ r)
         level = self.levels[depth]
@@ -121,7 +121,7 @@ def conjugate_gradients(
     is_solved: Callable[[np.ndarray], bool],
     most: int,
 ) -> np.ndarray:
-    """Solve A x = r from x = 0 until the residual `is_solved`; the last iterate where round-off ends the progress.
+    """Solve A x = r from x = 0 until `is_solved(residual)`; if round-off ends the progress, return the last iterate.
 
     Raises NumericalError after `most` iterations.
     """
@@ -155,14 +155,17 @@ def norm(a: np.ndarray) -> float:
 
 
 def _narrow_indices(matrix: csr_array) -> csr_array:
-    """The same matrix, row by row, with 32-bit indices: PyAMG's kernels would convert others at every call."""
+    """The same matrix with 32-bit indices, duplicates summed: PyAMG's kernels would convert others at every call."""
     matrix.sum_duplicates()
     indices, indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return csr_array((matrix.data, indices, indptr), shape=matrix.shape)
 
 
 def _inverse(A: np.ndarray) -> np.ndarray:
-    """A⁻¹, with eigenvalues below round-off raised to it: positive definite even where V is lost beside a long step."""
+    """A⁻¹ of a symmetric A, positive definite even if a long step leaves no digits of V in A.
+
+    Eigenvalues below round-off are raised to it.
+    """
     values, vectors = np.linalg.eigh(A)
     floor = len(A) * np.finfo(float).eps * values[-1]
     return np.asarray((vectors / np.maximum(values, floor)) @ vectors.T)
@@ -174,16 +177,16 @@ Method = Literal["bicgstab", "gmres"]
 MOST_KRYLOV_ITERATIONS = 1000
 
 
-# GMRES keeps this many vectors. After as many iterations, either method starts again from what it has.
+# The number of vectors of GMRES. After as many iterations, either method restarts from its last iterate.
 RESTART = 40
 
 
-# Incomplete LU: entries below this share of their column are dropped, as are those beyond so many times the matrix's.
+# Incomplete LU drops entries below this share of their column, and those beyond this many times the matrix's own.
 DROPPED, MOST_FILL = 1e-4, 10.0
 
 
 class Krylov:
-    """x with ‖r − A x‖₂ ≤ within for a matrix that is not symmetric."""
+    """Solves ‖r − A x‖₂ ≤ within for x, with a matrix A that is not symmetric."""
 
     def __init__(self, A: csr_array, precondition: Callable[[np.ndarray], np.ndarray], method: Method) -> None:
         self.A, self.method = A, method
@@ -191,7 +194,7 @@ class Krylov:
         self._precondition = LinearOperator(A.shape, matvec=precondition, dtype=float)
 
     def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
-        """Solve A x = r to that residual, or to round-off; raises NumericalError where there is no convergence."""
+        """Solve A x = r to that residual, or to round-off; raises NumericalError if it does not converge."""
         x = np.zeros_like(r)
         for _ in range(MOST_KRYLOV_ITERATIONS // RESTART):
             x = self._iterate(r, x, within)
@@ -209,7 +212,7 @@ class Krylov:
         )
 
     def _iterate(self, r: np.ndarray, x: np.ndarray, within: float) -> np.ndarray:
-        """RESTART iterations from x; BiCGSTAB restarts from its true residual, which its recursion drifts away from."""
+        """RESTART iterations from x. BiCGSTAB restarts from the true residual: its recursion drifts from it."""
         how = {"rtol": 0.0, "atol": within, "M": self._precondition, "x0": x}
         if self.method == "gmres":
             return np.asarray(gmres(self.A, r, restart=RESTART, maxiter=1, **how)[0])

@@ -1,7 +1,7 @@
 """Steady states: the field that a linear scheme leaves unchanged, by one linear system instead of time steps.
 
 A linear scheme integrates dT/dt = G T + N S + b. Its steady state solves c V (G T + N S + b) = 0: these rows are the
-balances of the cells. There is one if some wall or a reaction ties the field to a value.
+balances of the cells. It is unique if a wall or a reaction ties the field to a value.
 """
 
 import os
@@ -43,7 +43,7 @@ from fluxforge.stepping._setup import check_robin_walls
 from fluxforge.stepping._solvers import AbstractSolver, Krylov, Method, Multigrid, factorise, multigrid_or_ilu
 
 SOLVERS_OF_STEADY_STATES = ("auto", "direct", "amg", "bicgstab", "gmres")
-# Relative to the terms of the balances: a direct solve leaves a few roundings per entry, an iteration its tolerance.
+# The largest residual relative to the terms of the balances: a direct solve leaves a few roundings per entry.
 TOLERANCE = 1e-12
 MOST_REFINEMENTS = 3
 # A row sum below this share of its entries is round-off: constants are in the kernel.
@@ -53,7 +53,7 @@ _LEAST_NORMAL = np.finfo(float).tiny
 
 
 class Overshoot(NamedTuple):
-    """How far a field lies `below` the least and `above` the largest value that it is held at or started from.
+    """How far a field lies `below` the least and `above` the largest of the wall values and initial values.
 
     Both are 0 for a scheme with a maximum principle, without sources and fluxes through walls.
     """
@@ -63,9 +63,9 @@ class Overshoot(NamedTuple):
 
 
 def overshoot(T: np.ndarray, graph: DualGraph, initial: np.ndarray | None = None) -> Overshoot:
-    """How far T leaves the range of the values of the held walls and of the initial field.
+    """How far T leaves the range of the values at walls (except Neumann walls) and of the initial field.
 
-    Raises InputError where there is neither.
+    Raises InputError if there are neither.
     """
     held = graph.value[~graph.neumann]
     data = held if initial is None else np.concatenate([held, initial])
@@ -110,7 +110,7 @@ class SteadyState:
         return f"SteadyState({self.scheme:.60} on {self.graph.cells:,} cells: {span}, residual {self.residual:.1e})"
 
     def overshoot(self) -> Overshoot:
-        """How far the field leaves the range of the held walls."""
+        """How far the field leaves the range of the values at walls."""
         return overshoot(self.field, self.graph)
 
     def summary(self) -> SteadySummary:
@@ -128,7 +128,7 @@ class SteadyState:
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Path]:
         """Write `T_0.vtu`, `final.png` and `summary.json`; return their paths.
 
-        Raises InputError where the folder holds an earlier run, unless `overwrite`.
+        Raises InputError if the folder holds an earlier run, unless `overwrite`.
         """
         target = Path(check_path(folder, "folder", "the path of a folder"))
         with replace_folder(target, [self.scheme], overwrite=overwrite) as writing:
@@ -150,13 +150,13 @@ def steady(
     boundary: Conditions = None,
     solver: str = "auto",
 ) -> SteadyState:
-    """Solve for the field that a linear scheme leaves as it is; the arguments are those of `simulate`.
+    """Solve for the field that a linear scheme does not change; the arguments are those of `simulate`.
 
-    Of a scheme only its discretisation in space matters: that of `corrected` and of `corrected-rk4` is the same.
-    `solver` is sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients with multigrid (`amg`) where the
-    system is symmetric, and otherwise `bicgstab` (or `gmres`) with multigrid for the equation's two-point flux.
-    Raises InputError for a scheme that is not linear, and where nothing ties the field to a value (all walls
-    insulated); NumericalError where the relative residual of the solved system exceeds 1e-12.
+    Only the discretisation in space of a scheme matters: `corrected` and `corrected-rk4` have the same steady state.
+    `solver` is by default sparse LU (`direct`) up to 10⁵ cells; beyond, conjugate gradients with multigrid (`amg`) if
+    the system is symmetric, and otherwise `bicgstab` (or `gmres`) with multigrid for the equation's two-point flux.
+    Raises InputError for a scheme that is not linear, and if nothing ties the field to a value (all walls insulated);
+    NumericalError if the relative residual of the solved system exceeds 1e-12.
     """
     mesh = as_mesh(mesh)
     scheme = find(scheme, equation, dimension=mesh.points.shape[1])
@@ -183,7 +183,7 @@ def steady(
 
 
 def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
-    """Raise InputError where a connected part of the mesh has no wall or reaction that ties the field to a value."""
+    """Raise InputError if a connected part of the mesh has no wall or reaction that ties the field to a value."""
     total = np.abs(np.asarray(A.sum(axis=1)).ravel())
     tied = total > ROUND_OFF * np.asarray(abs(A).sum(axis=1)).ravel()
     count, part = connected_components(A, directed=False)
@@ -196,7 +196,7 @@ def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
 
 
 class DirectSolver:
-    """Sparse LU."""
+    """The solver of a system by sparse LU."""
 
     def __init__(self, A: csr_array) -> None:
         self.A, self._factors = A, factorise(A)
@@ -206,7 +206,7 @@ class DirectSolver:
 
 
 def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Settings, solver: str) -> AbstractSolver:
-    """The solver asked for, or the one that takes the least time."""
+    """The solver with this name; for "auto", the fastest one for the size and the symmetry of the system."""
     symmetric = is_symmetric(A)
     if solver == "auto":
         solver = "direct" if graph.cells <= DIRECT_MOST_CELLS else "amg" if symmetric else "bicgstab"
@@ -222,7 +222,7 @@ def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Set
 
 
 def _solve(A: csr_array, right: np.ndarray, solver: AbstractSolver, name: str) -> tuple[CellField, float]:
-    """T and its relative residual, by iterative refinement as long as that halves the residual."""
+    """T and its relative residual, by iterative refinement for as long as that halves the residual."""
     T, size = np.zeros_like(right), abs(A)
     left_over, residual = right, np.inf
     for _ in range(1 + MOST_REFINEMENTS):

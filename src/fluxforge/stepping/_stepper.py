@@ -1,4 +1,4 @@
-"""A scheme on a graph becomes a step,  T' = step(T): the interface, orders of cells, schemes as they are written."""
+"""Steppers T' = step(T) of schemes on graphs: the interface, orders of cells, and steppers of general schemes."""
 
 import abc
 from typing import Any, ClassVar, Literal
@@ -25,11 +25,11 @@ from fluxforge.scheme._scheme import Hop, Scheme
 
 
 class AbstractStepper(eqx.Module):
-    """One time step, and many.
+    """Takes one time step, or many.
 
-    `advance` works on cells in an order of its own, which keeps neighbours close in memory; `enter` and `leave`
-    carry a field there and back. Calling the stepper does all three, so its caller never sees that order. `engine` is
-    what compiles the steps.
+    `advance` works on cells in an order of its own, which keeps neighbours close in memory; `enter` and `leave` convert
+    a field to that order and back. Calling the stepper does all three. `engine` is the name of the compiler of the
+    steps.
     """
 
     engine: ClassVar[str] = "XLA"
@@ -47,17 +47,17 @@ class AbstractStepper(eqx.Module):
         """A field from the stepper's order to the mesh's."""
 
     def repeat(self, T: State, steps: int) -> State:
-        """Many steps, in the stepper's own order: one by one, unless a stepper has a faster way."""
+        """The field after `steps` steps, in the stepper's own order; one by one, unless a stepper has a faster way."""
         for _ in range(steps):
             T = self.advance(T)
         return T
 
     def bytes_per_cell(self, cells: int) -> float | None:
-        """Memory traffic of a step: every coefficient and index read once, each field read once by each stage that
-        uses it, each output written once.
+        """Memory traffic of a step in bytes per cell: every coefficient and index is read once, each field once by each
+        stage that uses it, and each output is written once.
 
-        None where that is not known, as for implicit schemes, whose solver decides how often it reads them. The kernel
-        on the host holds several steps in the cache and moves less than this from memory.
+        None if that is not known, as for implicit schemes, whose iterations read them several times. The kernel on the
+        host holds several steps in the cache and moves fewer bytes from memory.
         """
         return None
 
@@ -98,14 +98,14 @@ class AbstractMethod(abc.ABC):
         """Warnings about a time step, given in reference steps, that lies outside the method's range."""
 
 
-# The host of a GPU decides after every turn of a loop whether there is another: with one step a turn, a step of 10⁶
-# cells takes 40 µs on an H200, with eight a turn 18 µs. On a CPU there is nothing to gain, and more to compile.
+# The host of a GPU decides after every pass of a loop whether there is another: with one step per pass, a step of 10⁶
+# cells takes 40 µs on an H200, with eight 18 µs. On a CPU there is nothing to gain, and more to compile.
 STEPS_PER_TURN = 8
 
 
 @eqx.filter_jit
 def repeat_steps(step: AbstractStepper, T: State, steps: Int[Array, ""], *, turn: int | None = None) -> State:
-    """`steps` times `advance`, `turn` of them in each turn of a loop; one compilation serves every number of steps."""
+    """`advance` applied `steps` times, `turn` times in each pass of a loop; one compilation serves every `steps`."""
     turn = turn or (1 if jax.default_backend() == "cpu" else STEPS_PER_TURN)
 
     def advance(_: Any, T: State) -> State:
@@ -129,7 +129,7 @@ class Order(eqx.Module):
 
     @staticmethod
     def of(order: Int[np.ndarray, " cells"] | None) -> "Order | None":
-        """Both directions of an order, or None for the mesh's own."""
+        """An order of the cells with its inverse; None for None, the mesh's own order."""
         if order is None:
             return None
         return Order(put(order, np.int32), put(invert_order(order), np.int32))
@@ -166,14 +166,14 @@ _BITS = 16
 
 
 def local_order(graph: DualGraph) -> Int[np.ndarray, " cells"] | None:
-    """Cells along Hilbert's curve (in space, Morton's) through the centroids; None where the mesh is in order."""
+    """The order of the cells along Hilbert's curve (in space, Morton's); None if the mesh's own order is local."""
     if graph.cells < 4096:
         return None
     return None if _is_banded(graph) else (hilbert_order if graph.dimension == 2 else morton_order)(graph.x)
 
 
 def _is_banded(graph: DualGraph) -> bool:
-    """Whether the mesh's own order walks the mesh in bands: neighbours a bounded distance ahead or behind."""
+    """Whether the mesh's own order is that of bands: 99 % of neighbours are a bounded distance apart in it."""
     inside = slice(graph.interior)
     reach = np.abs(graph.owner[inside].astype(np.int64) - graph.neighbour[inside])
     return not reach.size or bool(np.quantile(reach, 0.99) <= 16 * graph.cells ** (1 - 1 / graph.dimension))
@@ -188,7 +188,7 @@ def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
         right, up = (u & side) > 0, (v & side) > 0
         distance += np.where(right, 3, 0) * side * side
         distance += np.where(up, np.where(right, -1, 1), 0) * side * side
-        # Rotate the quadrant so that the curve enters and leaves it where its neighbours do.
+        # Rotate the quadrant so that the curve enters and leaves it where the curves of its neighbours do.
         flip = ~up & right
         u, v = (
             np.where(flip, side - 1 - (u & (side - 1)), u & (side - 1)),
@@ -199,7 +199,7 @@ def hilbert_order(x: Float[np.ndarray, "cells 2"]) -> Int[np.ndarray, " cells"]:
 
 
 def morton_order(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, " cells"]:
-    """The order of the points by their coordinates' bits, interleaved: the same in every dimension."""
+    """The order of the points by the interleaved bits of their coordinates, in any dimension."""
     d, box = x.shape[1], _find_boxes(x)
     key = np.zeros(len(x), np.int64)
     for bit in range(_BITS):
@@ -214,12 +214,12 @@ def _find_boxes(x: Float[np.ndarray, "cells dimension"]) -> Int[np.ndarray, "cel
     return ((x - low) / (span or 1.0) * ((1 << _BITS) - 1)).astype(np.int64)
 
 
-# With arrays of its own for every slot, a step of 10⁶ squares takes a fraction of the time; compiling it takes longer.
+# With arrays of its own for every slot, a step of 10⁶ squares takes a fraction of the time, but longer to compile.
 LEAST_CELLS_BY_SLOT = 1 << 14
 
 
 class GeneralStepper(DeviceStepper):
-    """Every message is evaluated in every slot at every step, but on large meshes those without fields (`fixed`)."""
+    """Evaluates every message in every slot at every step; on large meshes, sums without fields (`fixed`) only once."""
 
     scheme: Scheme = eqx.field(static=True)
     # Arrays, and not static: one compilation serves all time steps and values of the parameters.
@@ -231,7 +231,7 @@ class GeneralStepper(DeviceStepper):
 
     @eqx.filter_jit
     def advance(self, T: State) -> State:
-        """One step: messages, sums, outputs, stage by stage."""
+        """One step: the messages, sums and outputs of every stage."""
         parameters = {"dt": self.dt, **self.constants}
         rounds = (Formulas(stage, known) for stage, known in zip(self.scheme.stages, self.fixed, strict=True))
         return evaluate_stages(rounds, self.graph, T, self.S, parameters=parameters)
@@ -246,7 +246,7 @@ def general_stepper(
     source: Float[np.ndarray, " cells"],
     dtype: Literal["float32", "float64"],
 ) -> GeneralStepper:
-    """Put a graph's neighbourhoods on the device for a scheme that may be anything."""
+    """The stepper of any explicit scheme, with the graph's neighbourhoods on the device."""
     check_dimension(scheme, graph)
     fields = resolve(scheme.equation, graph, parameters)
     by_slot = graph.cells >= LEAST_CELLS_BY_SLOT
@@ -274,18 +274,19 @@ class HostStepper(AbstractStepper):
     """Steps on the host, in the mesh's order of cells and in float64."""
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """The mesh's order is the stepper's."""
+        """A copy of the field in float64; the order of the cells is the mesh's."""
         return np.array(T, float)
 
     def leave(self, T: State) -> State:
-        """The mesh's order is the stepper's."""
+        """The field itself; the order of the cells is the mesh's."""
         return T
 
 
 def scheme_for_cells(scheme: Scheme, graph: DualGraph) -> Scheme:
-    """The scheme, or where it needs lines of cells that the mesh does not have, the same limiter in any cells.
+    """The scheme or, if it needs lines of cells that the mesh does not have, the same limiter for cells of any shape.
 
-    A scheme with formulas of its own along lines stays as it is, and is refused where its neighbourhoods are made.
+    A scheme with formulas of its own along lines is returned unchanged; it is refused when its neighbourhoods are
+    built.
     """
     if Hop.LINE not in scheme.hops() or has_lines(graph):
         return scheme

@@ -1,4 +1,4 @@
-"""Steps whose sources, walls or parameters change in time: each stage sees them at its own time.
+"""Steps whose sources, walls or parameters change in time: each stage uses them at its own time.
 
 The state of these steppers is the field followed by the number n of the step, so that the time is t₀ + (n + c) Δt
 and not a sum of rounded steps.
@@ -45,7 +45,7 @@ class Clock(eqx.Module):
 
 
 class TimedStepper(AbstractStepper):
-    """An explicit scheme, every message evaluated in every slot at every step."""
+    """An explicit scheme; every message is evaluated in every slot at every step."""
 
     scheme: Scheme = eqx.field(static=True)
     schedule: Schedule
@@ -67,7 +67,7 @@ class TimedStepper(AbstractStepper):
 
     @eqx.filter_jit
     def advance(self, T: State) -> State:
-        """One step: stage by stage, each with the data of its time."""
+        """One step: stage by stage, each with the data at its own time."""
         u, n = T[:-1], jnp.asarray(T[-1])
         moments = {c: self.schedule.at(self.clock.at(n, c)) for c in dict.fromkeys(self.times)}
         rounds = ((Formulas(stage), moments[c]) for stage, c in zip(self.scheme.stages, self.times, strict=True))
@@ -90,7 +90,7 @@ class HostTimed(AbstractStepper):
 
 
 class Forcing(eqx.Module):
-    """C(t) = N S(t) + b(t) of a linear F(T) = M T + c(t): F of a field that is 0."""
+    """c(t) = N S(t) + b(t) of a linear F(T) = M T + c(t), computed as F(0)."""
 
     scheme: Scheme = eqx.field(static=True)
     schedule: Schedule
@@ -103,7 +103,7 @@ class Forcing(eqx.Module):
 
 
 class TimedImplicitStepper(HostTimed):
-    """An implicit scheme whose matrix stays and whose sources and walls change: (1 − θ) c(t) + θ c(t + Δt) each step.
+    """An implicit scheme with a constant matrix; sources and walls enter a step by (1 − θ) c(t) + θ c(t + Δt).
 
     `inner` solves the systems; its `constant` is replaced at every step.
     """
@@ -137,7 +137,7 @@ class HostOperator:
         self._last: tuple[float, tuple[Operator, np.ndarray]] | None = None
 
     def __call__(self, time: float) -> tuple[Operator, np.ndarray]:
-        """The operator and what sources and walls bring, at one time; that of the last time is kept."""
+        """M, N and b as an operator, and c, at one time; the result for the last time is cached."""
         if self._last is None or self._last[0] != time:
             self._last = time, self._assemble(time)
         return self._last[1]
@@ -145,7 +145,7 @@ class HostOperator:
     def _assemble(self, time: float) -> tuple[Operator, np.ndarray]:
         S, *shown = (np.asarray(each, float) for each in _evaluate_source_and_nodes(self.schedule, jnp.asarray(time)))
         follow, constant = (each[self.graph.cells :] for each in shown)
-        # Back from what ghosts add to the values that a graph holds: g, q, or the value outside.
+        # The values of a graph from the constants of its ghosts: g, q, or the value outside.
         held = np.where(follow < 1.0, constant / np.where(follow < 1.0, 1.0 - follow, 1.0), 0.0)
         value = np.where(self.graph.neumann, constant / self.graph.delta[self.graph.interior :], held)
         closed = replace(self.graph, value=value, follow=follow, transfer=None, inflow=None)
@@ -167,7 +167,7 @@ class HostOperator:
 def _evaluate_source_and_nodes(
     schedule: Schedule, time: Float[Array, ""]
 ) -> tuple[State, Float[Array, " nodes"], Float[Array, " nodes"]]:
-    """The source, and the scale and constant of what nodes show of a state."""
+    """The source, and the scale and the constant of a state's values at nodes."""
     moment = schedule.at(time)
     shown = moment.graph.shown[str(Ghost.DIRICHLET)]
     return moment.S, shown.scale, shown.constant

@@ -68,15 +68,15 @@ def network_stepper(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TrainedNetwork(AbstractMethod):
-    """A network with the equation it was trained for and the values of its parameters, which are in its weights.
+    """A network with the equation it was trained for and the values of its parameters, which its weights contain.
 
     `network(mesh, T, dt=1e-4)` is one step, and `ff.simulate(network, mesh, …)` runs it. Its stability limit is not
-    known, so that no step is refused. Where all parameters are diffusivities, as in the heat equation, meshes are
-    scaled to cells of unit volume, on which networks are trained. Any other equation has a length of its own (√(D/r)
-    for a rate r): then the mesh is taken as it is, and cells far from unit volume lie outside the trained range.
+    known, so no step is refused. If all parameters are diffusivities, as in the heat equation, meshes are scaled to
+    cells of unit volume, on which networks are trained. Any other equation has a length of its own (√(D/r) for a rate
+    r): then the mesh is not scaled, and cells far from unit volume lie outside the trained range.
 
-    A network in the form of a flux sees numbers without units only: it takes meshes as they are and parameters of any
-    value, also such that vary. `fourier` is the range of Δt it was trained with, in reference steps, if that is known.
+    A network in the form of a flux has only dimensionless inputs: meshes are not scaled, and parameters may have any
+    values and may vary. `fourier` is the range of Δt it was trained with, in reference steps, or None.
     """
 
     name: str
@@ -120,7 +120,7 @@ class TrainedNetwork(AbstractMethod):
     ) -> NetworkStepper:
         """The network on a graph, to be called in JAX's 64-bit mode unless `dtype` is float32.
 
-        Other `parameters` than those it was trained with are for networks in the form of a flux.
+        Only networks in the form of a flux take other `parameters` than those they were trained with.
         """
         settings = self.check_settings(self.equation.settings(parameters))
         if isinstance(self.network, FluxNetwork):
@@ -155,7 +155,7 @@ class TrainedNetwork(AbstractMethod):
 
     @property
     def _has_no_length(self) -> bool:
-        """Whether x ↦ x/ℓ, t ↦ t/ℓ² leaves every parameter as it is."""
+        """Whether x ↦ x/ℓ, t ↦ t/ℓ² leaves every parameter unchanged."""
         units = [self.equation.parameter(name).unit for name in self.parameters]
         return all(unit is not None and unit.length + 2 * unit.time == 0 for unit in units)
 
