@@ -1,4 +1,4 @@
-"""Arrays in the user's cache folder: a file is read if it is exactly as it was written, and is otherwise made again."""
+"""Arrays in the user's cache folder: a file is read if it is exactly as written, else its arrays are recomputed."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ TEMPORARY_AGE = 3600.0
 
 
 class Cached(NamedTuple):
-    """The arrays of a file, and the words that were written with them."""
+    """The arrays of a file, and the text that was written with them."""
 
     arrays: dict[str, np.ndarray]
     words: str
@@ -34,12 +34,12 @@ def cache_folder() -> Path:
 
 
 def cache_path(kind: str, *inputs: bytes) -> Path:
-    """The file of what follows from these inputs; `kind` is the beginning of its name."""
+    """The cache file of arrays that are computed from these inputs, named after `kind` and a hash of the inputs."""
     return cache_folder() / f"{kind}-{hashlib.sha256(b''.join(inputs)).hexdigest()[:24]}.safetensors"
 
 
 def read_cached(place: Path) -> Cached | None:
-    """What a file holds, or None if it is absent or not as it was written."""
+    """The content of a file; None if the file is absent or, by its digest, not as it was written."""
     try:
         # Refuses a named pipe, on which safetensors would block.
         open_regular(place).close()
@@ -54,7 +54,7 @@ def read_cached(place: Path) -> Cached | None:
 
 
 def write_cached(place: Path, arrays: Mapping[str, np.ndarray], words: str = "") -> None:
-    """Write a file. If it cannot be written, results are the same, and computed again next time."""
+    """Write a file. A failure raises nothing: results are the same, but computed again next time."""
     content = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     with suppress(InputError, StorageError, SafetensorError):
         with atomic_path(place) as temporary:

@@ -37,7 +37,7 @@ from fluxforge.recipe._equation import exchange_law
 from fluxforge.recipe._recipe import FIELDS, Evaluation, Meshes
 from fluxforge.scheme._scheme import Hop
 
-# Plane waves in a smooth field.
+# The number of plane waves in a smooth field.
 MODES = 8
 # Folded into a problem's key for its parameters, so that other draws do not change with them.
 _PARAMETERS = 2**26
@@ -46,7 +46,7 @@ _REACH = 6.0 * jnp.pi
 
 
 def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array, ""]) -> Float[Array, " nodes"]:
-    """A field of one of the kinds of `recipe.FIELDS`, by number."""
+    """A random field at points x, with values in [−1, 1]; `kind` is the number of its kind in `recipe.FIELDS`."""
     of_smooth, of_noise, of_share = jax.random.split(key, 3)
     smooth = smooth_field(of_smooth, x)
     noise = jax.random.uniform(of_noise, x.shape[:1], x.dtype, -1.0, 1.0)
@@ -56,13 +56,13 @@ def random_field(key: PRNGKeyArray, x: Float[Array, "nodes 2"], kind: Int[Array,
 def choose_field(
     smooth: Float[Array, " n"], noise: Float[Array, " n"], share: Float[Array, ""], kind: Int[Array, ""]
 ) -> Float[Array, " n"]:
-    """A smooth field, noise, or a mixture with so large a share of the smooth one, by the number of the kind."""
+    """A smooth field, noise, or share · smooth + (1 − share) · noise, by the number of the kind in `recipe.FIELDS`."""
     mixed = share * smooth + (1.0 - share) * noise
     return jnp.stack([{"smooth": smooth, "noise": noise, "mixed": mixed}[name] for name in FIELDS])[kind]
 
 
 def field_numbers(spec: Meshes) -> Int[Array, " kinds"]:
-    """The numbers of the kinds of fields in a recipe's data."""
+    """The numbers in `recipe.FIELDS` of the kinds of fields in a recipe's data."""
     return jnp.array([FIELDS.index(kind) for kind in spec.fields])
 
 
@@ -81,7 +81,7 @@ class Ensemble(eqx.Module):
     """Meshes in units of their mean cell volume, padded to one size.
 
     `x` are the positions of all nodes in the unit square, ghosts at their faces. `held` are the same meshes with
-    Dirichlet walls, where those of `graph` are others: the reference step is computed on them.
+    Dirichlet walls, on which the reference step is computed; None if the walls of `graph` are such walls.
     """
 
     graph: PaddedGraph
@@ -105,7 +105,7 @@ def ensemble(
     boundary: Conditions = None,
     dtype: Precision = "float64",
 ) -> Ensemble:
-    """The meshes of a list as one padded batch; Dirichlet on the whole boundary unless `boundary` is given."""
+    """The meshes of a list as one padded batch; by default with T given (Dirichlet) on the whole boundary."""
     graphs = [dual(mesh, boundary) for mesh in meshes]
     scaled = [unit_volume(graph)[0] for graph in graphs]
     together = stack_graphs([pad_graph(graph, hops, dtype=dtype) for graph in scaled])
@@ -138,7 +138,7 @@ def pose(
     cell_size: tuple[float, float] = (1.0, 1.0),
     jumps: float = 1.0,
 ) -> Problem:
-    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref; a law replaces the equation's own flux.
+    """A random problem on one mesh: T, S and g in [−1, 1], Δt = Fo Δt_ref. A law replaces the equation's own flux.
 
     `cell_size` and `jumps` as in `recipe.Meshes`.
     """
@@ -163,7 +163,7 @@ def pose(
 def draw_parameters(
     mesh: Ensemble, key: PRNGKeyArray, model: Model, cell_size: tuple[float, float], jumps: float
 ) -> tuple[Float[Array, ""] | None, dict[str, Float[Array, " cells"]]]:
-    """The size of the cells (None for 1), and factors of parameters given per cell (none without jumps)."""
+    """The size of the cells (None for 1), and factors of the parameters given per cell (none if `jumps` is 1)."""
     # Separate keys, so that problems with and without them are otherwise the same.
     of_size, of_jumps = jax.random.split(jax.random.fold_in(key, _PARAMETERS))
     dtype, size = mesh.x.dtype, None
@@ -181,7 +181,7 @@ def draw_parameters(
 
 
 class EnsembleSource(AbstractSource):
-    """Source of problems on a random mesh with random fields."""
+    """A source of problems on random meshes of an ensemble, with random fields."""
 
     ensemble: Ensemble
     spec: Meshes = eqx.field(static=True)

@@ -24,7 +24,7 @@ VERSION = 2
 
 
 def meshes(spec: Meshes, seed: int) -> list[Mesh]:
-    """The files a recipe names, or meshes of the unit square: kinds in turn, sizes uniform in the range."""
+    """The meshes in a recipe's files, or generated ones of the unit square: kinds alternate, cell counts are random."""
     if spec.files is not None:
         return [read(path) for path in spec.files]
     rng = np.random.default_rng([seed, VERSION])
@@ -59,7 +59,7 @@ def _write(place: Path, generated: list[Mesh]) -> None:
     for k, mesh in enumerate(generated):
         arrays |= {f"{k}/points": mesh.points, f"{k}/cells": mesh.cells}
         arrays |= {f"{k}/boundary/{tag}": np.asarray(edges) for tag, edges in mesh.boundary.items()}
-    # Names of tags in their order: safetensors sorts its arrays.
+    # The names of tags in their order, since safetensors sorts its arrays.
     words = json.dumps([[mesh.origin, list(mesh.notes), list(mesh.boundary)] for mesh in generated])
     write_cached(place, arrays, words)
 
@@ -73,7 +73,7 @@ def _read(cached: Cached) -> list[Mesh]:
 
 
 def divide_cells(mesh: Mesh) -> Mesh:
-    """Each triangle divided into four of its shape by the middles of its edges; those of cell k are 4k to 4k + 3.
+    """Each triangle divided into four similar ones by the middles of its edges; those of cell k are 4k to 4k + 3.
 
     Raises InputError for cells that are not triangles.
     """
@@ -103,8 +103,8 @@ def _halve_edges(edges: np.ndarray, middle: dict[tuple[int, ...], int]) -> np.nd
 class Divided:
     """A mesh divided several times, in units of the mean cell of the mesh it came from.
 
-    `x` are the centroids in the unit square of the coarse mesh, `wall` the boundary face of the coarse mesh that each
-    of its own lies on.
+    `x` are the centroids in the unit square of the coarse mesh, `wall` the number of the coarse boundary face that
+    contains each of its boundary faces.
     """
 
     graph: DualGraph
@@ -126,7 +126,7 @@ def divide(mesh: Mesh, levels: int) -> Divided:
 
 
 def _find_walls(coarse: DualGraph, fine: DualGraph, length: float, parts: int) -> np.ndarray:
-    """Of the coarse boundary faces of the cell it came from, the one whose line a fine face lies on."""
+    """The coarse boundary face that contains each fine one: that of its parent cell whose line is nearest."""
     parent = fine.owner[fine.interior :] // parts
     centre = fine.centre[fine.interior :] * length
     owner, n, c = (part[coarse.interior :] for part in (coarse.owner, coarse.n, coarse.centre))

@@ -27,7 +27,7 @@ class Model:
     def put_on(
         self, graph: PaddedGraph, size: Any = None, jumps: Mapping[str, Float[Array, " cells"]] | None = None
     ) -> tuple[PaddedGraph, dict[str, Float[Array, ""]]]:
-        """The graph with the parameters of its cells and faces, and the parameters that are one number each.
+        """The graph with the parameters of its cells and faces, and those parameters that are one number, by name.
 
         With a `size`, the graph's cells of mean volume 1 have this length in the units of the parameters: lengths are
         divided by it and times by its square, which leaves a diffusivity unchanged. `jumps` are factors of parameters
@@ -69,12 +69,12 @@ def model_of(spec: Recipe) -> Model:
 
 
 def _unit_factor(size: Any, p: Parameter) -> Any:
-    """The factor of a parameter where lengths are divided by `size` and times by its square."""
+    """The factor of a parameter if lengths are divided by `size` and times by its square."""
     return 1.0 if p.unit is None else size ** -float(p.unit.length + 2 * p.unit.time)
 
 
 def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Array) -> dict[str, Array]:
-    """Values in slots, times a factor per cell: a scalar takes that of its end, K n the harmonic mean of both."""
+    """Values in slots times a factor per cell: that of its end for a scalar, the harmonic mean of both for K n."""
     if p.in_cells:
         return {name: slots[name] * factor for name, factor in zip(p.edge_names(), (here, there), strict=True)}
     series = 2.0 * here * there / (here + there)
@@ -82,7 +82,7 @@ def _vary_slots(p: Parameter, slots: Mapping[str, Array], here: Array, there: Ar
 
 
 def _project_on_normals(p: Parameter, value: Any, geometry: Mapping[str, Array]) -> Array:
-    """A scalar as it is, a·n of a vector and n·K n of a tensor, in every slot."""
+    """The value in every slot: a scalar itself, a·n for a vector, n·K n for a tensor."""
     n = _normals(geometry)
     constant = jnp.asarray(value, n.dtype)
     if p.rank is Rank.SCALAR:

@@ -15,8 +15,8 @@ from fluxforge.recipe._equation import exchange_law
 from fluxforge.recipe._recipe import Pairs, TwoCells
 from fluxforge.scheme._scheme import Ghost, Hop
 
-# Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared
-# one first, run counter-clockwise around it. NumPy's arrays, whose digits do not depend on JAX's mode at import.
+# Corners: the shared face from 0 to 1, the apex of the first cell 2, of the second 3. Each cell's faces, the shared one
+# first, run counter-clockwise around it. These are NumPy arrays, whose digits do not depend on JAX's mode at import.
 EQUILATERAL = np.array([[0.0, -1.0], [0.0, 1.0], [-(3.0**0.5), 0.0], [3.0**0.5, 0.0]])
 _START = np.array([[0, 1, 2], [1, 0, 3]], np.int32)
 _END = np.array([[1, 2, 0], [0, 3, 1]], np.int32)
@@ -29,7 +29,8 @@ def pair(
 ) -> PaddedGraph:
     """The graph of a pair; `present` and `value` describe the two outer faces of each cell.
 
-    Without `faces` there are no ghosts, and one slot. An outer face that is not present has no edge: it is insulated.
+    Without `faces` there are no ghosts and only one slot. An outer face that is not present has no edge: it is
+    insulated.
     """
     slots = 3 if faces else 1
     p, q = corners[_START], corners[_END]
@@ -163,7 +164,7 @@ def _draw_set(spec: TwoCells, key: PRNGKeyArray, model: Model, dtype: str) -> Pr
 
 
 def _add_noise(spec: TwoCells, key: PRNGKeyArray, problems: Problem) -> Problem:
-    """Every answer with noise of its own, corner cases included; noise is drawn once, like the set."""
+    """Every answer with noise of its own, corner cases included; like the set, the noise is drawn once."""
     keys = jax.random.split(key, len(problems.dt))
     return jax.vmap(lambda p, each: with_noise(p, each, spec.noise))(problems, keys)
 

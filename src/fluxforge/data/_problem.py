@@ -58,7 +58,7 @@ def linearise(rate: Callable[[State], State], T: State) -> Callable[[State], Sta
 def fastest_rate(graph: PaddedGraph, T: State, *, parameters: Parameters, equation: Equation) -> Float[Array, ""]:
     """1/Δt_ref, the largest (Σ A |∂F/∂u_P| + V max(0, −r′))/(c V) over the live cells.
 
-    The same as `fluxforge.mesh.reference_step` of a graph, for graphs that are on the device.
+    This is the inverse of `fluxforge.mesh.reference_step`, for graphs on the device.
     """
     edge = graph.hops[Hop.EDGE]
     nodes = graph.nodes({"T": T}, {"T": Ghost.DIRICHLET})
@@ -100,11 +100,11 @@ class Problem(eqx.Module):
 
     @property
     def step_parameters(self) -> dict[str, Array]:
-        """The parameters of a step by name, with Δt, as the evaluator of stages takes them."""
+        """The parameters of a step by name, Δt included, as the evaluator of stages needs them."""
         return {"dt": self.dt, **self.parameters}
 
     def rate(self, T: State) -> State:
-        """∂u/∂t by the equation's own flux, in another state of the same graph."""
+        """∂u/∂t by the equation's own flux, in the state T on the same graph."""
         return rate_on(self.graph, T, self.S, parameters=self.parameters, equation=self.equation)
 
 
@@ -144,9 +144,9 @@ def exact_step(p: Problem, T: Float[Array, " cells"]) -> Float[Array, " cells"]:
 
 
 def resolve_step(p: Problem, substeps: int) -> Float[Array, " cells"]:
-    """The state after Δt in time, on the same mesh: the classical Runge–Kutta method with many substeps.
+    """The state after Δt on the same mesh, computed by the classical Runge–Kutta method with `substeps` substeps.
 
-    Of a linear equation that is exp(Δt L) u, source and walls included.
+    For a linear equation this is exp(Δt L) u, with source and walls.
     """
     h = p.dt / substeps
     return jax.lax.fori_loop(0, substeps, lambda _, u: classical_step(p.rate, u, h), p.T)
@@ -179,7 +179,7 @@ def count_substeps(fourier: float, tolerance: float, *, real: bool = True) -> in
 
 
 def with_noise(p: Problem, key: PRNGKeyArray, level: float) -> Problem:
-    """The same problem with normal noise of this relative standard deviation on its answer; at level 0 as it is."""
+    """The same problem with normal noise of relative standard deviation `level` on its answer; unchanged at level 0."""
     if not level:
         return p
     # A separate key, so that data with and without noise are otherwise the same.
@@ -203,7 +203,7 @@ def reference_number(p: Problem) -> Float[Array, ""]:
 
 
 class AbstractSource(eqx.Module):
-    """Batches as a pure function of a key."""
+    """A source of batches of problems, which are pure functions of a key."""
 
     @abc.abstractmethod
     def batch(self, key: PRNGKeyArray, count: int) -> Problem:
@@ -211,7 +211,7 @@ class AbstractSource(eqx.Module):
 
 
 def draw_problems(problems: Problem, key: PRNGKeyArray, count: int) -> Problem:
-    """`count` of the problems along the first axis, drawn with replacement: they depend on the key alone."""
+    """`count` of the problems along the first axis, drawn with replacement; they depend on the key alone."""
     chosen = jax.random.randint(key, (count,), 0, len(problems.dt))
     return jax.tree.map(lambda leaf: leaf[chosen], problems)
 

@@ -2,8 +2,8 @@
 
 Cells are divided several times, stepped to the same time, and averaged back. On the divided cells the flux is the
 corrected one, which converges on every mesh, if the equation diffuses, and otherwise the two-point flux. Smooth fields
-are evaluated there, and the network is given their averages over its own cells; noise is constant in each of these.
-Sources and the values of walls are those of the coarse mesh.
+are evaluated on the divided cells, and the network is given their averages over the coarse cells; noise is constant in
+each coarse cell. Sources and the values at walls are those of the coarse mesh.
 """
 
 import json
@@ -43,17 +43,19 @@ from fluxforge.scheme._scheme import Scheme
 
 # Part of the cache's key; incremented whenever the same recipe gives other answers.
 VERSION = 1
-# Problems per mesh, which are solved together.
+# The number of problems per mesh, which are solved together.
 PROBLEMS = 8
+# Folded into the seed's key for these problems.
 _KEY = 2**25
-# Largest error of any mode by the integration in time: far below the differences between levels.
+# The largest error of any mode by the integration in time: far below the differences between levels.
 _MODES = 1e-6
 
 
 class RefinedSource(AbstractSource):
-    """A fixed set of problems with refined answers, drawn from with replacement.
+    """A fixed set of problems with refined answers; batches are drawn with replacement.
 
-    `difference` is that of the last two levels' answers, over the change of the step, on average.
+    `difference` is the mean difference between the answers of the last two levels, relative to the mean change of a
+    step.
     """
 
     problems: Problem
@@ -68,9 +70,9 @@ class RefinedSource(AbstractSource):
 def refined_source(
     meshes: Sequence[Mesh], coarse: Ensemble, spec: Meshes, model: Model, *, seed: int, dtype: Precision
 ) -> RefinedSource:
-    """Problems on every mesh with answers by so many levels that the last two differ by at most `spec.tolerance`.
+    """Problems on every mesh, refined until the answers of two levels differ by at most `spec.tolerance`.
 
-    There are at most `spec.levels`. Answers are cached. Raises InputError for cells that are not triangles.
+    There are at most `spec.levels` levels. Answers are cached. Raises InputError for cells that are not triangles.
     """
     words = json.dumps([VERSION, PROBLEMS, recipe_words(spec), seed, dtype, to_document(model.equation), model.values])
     place = cache_path("refined", words.encode(), *(mesh.points.tobytes() for mesh in meshes))
@@ -86,20 +88,20 @@ def refined_source(
 
 
 def recipe_words(spec: Meshes) -> dict[str, object]:
-    """The fields of a recipe's data that decide the answers; mesh files are identified by their points."""
+    """The fields of a recipe's data that determine the answers; mesh files are identified by their points."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
 
 
 class _Drawn(NamedTuple):
-    """Problems of all meshes in turn, along a first axis, each with its key and the kind of its field."""
+    """Problems of all meshes along a first axis, mesh by mesh, each with its key and the kind of its field."""
 
     problems: Problem
     keys: Array
     kinds: Int[Array, " problems"]
 
     def of_mesh(self, k: int) -> "_Drawn":
-        """Those of one mesh."""
+        """The problems of mesh k, with their keys and kinds."""
         return jax.tree.map(lambda leaf: leaf[k * PROBLEMS : (k + 1) * PROBLEMS], self)
 
 
@@ -142,7 +144,7 @@ def _compute_answers(
 def _answer_mesh(
     mesh: Mesh, coarse: Ensemble, level: int, spec: Meshes, model: Model, drawn: _Drawn
 ) -> tuple[np.ndarray, np.ndarray]:
-    """T and the answers of the problems of one mesh, divided `level` times; `coarse` is the mesh as networks see it."""
+    """T and the answers of one mesh's problems, divided `level` times; `coarse` is the mesh that networks see."""
     fine, dtype = divide(mesh, level), str(coarse.x.dtype)
     graph = pad_graph(fine.graph, dtype=dtype)  # type: ignore[arg-type]
     # Padded like the coarse graph, so that coarse cell i consists of the 4^level cells from 4^level i on.
@@ -161,7 +163,7 @@ def _answer_mesh(
 
 
 class _Fine(eqx.Module):
-    """One divided mesh; `wall` is the coarse node whose value each of its ghosts holds."""
+    """One divided mesh; `wall` is the coarse node whose value each of its ghosts has."""
 
     graph: PaddedGraph
     x: Float[Array, "cells 2"]
@@ -171,7 +173,7 @@ class _Fine(eqx.Module):
     spec: Meshes = eqx.field(static=True)
 
     def repeat(self, values: Float[Array, " coarse"]) -> Float[Array, " cells"]:
-        """Values of the coarse cells in their parts."""
+        """Values of coarse cells, repeated for the parts of each cell."""
         return jnp.repeat(values, 4**self.level)
 
     def average(self, values: Float[Array, " cells"]) -> Float[Array, " coarse"]:
@@ -241,7 +243,7 @@ def consistent_rate(
 
 @cache
 def corrected_scheme(equation: Equation) -> Scheme | None:
-    """Euler's method with the corrected flux, None where it needs what training data do not have."""
+    """Euler's method with the corrected flux; None without diffusion and for a tensor, whose K n training data lack."""
     if equation.diffusion == 0 or equation.diffusion_tensor is not None:
         return None
     return find("corrected", equation)

@@ -25,7 +25,7 @@ _DATA = 2**30
 def source(spec: Recipe, hops: Iterable[Hop] | None = None, *, dtype: Precision | None = None) -> AbstractSource:
     """The source of a recipe's training problems; reproducible from the seed in either of JAX's precision modes.
 
-    Graphs have the hops of the recipe's network, unless others are given. Raises InputError for data without meshes.
+    Graphs have the given hops, by default those of the recipe's network. Raises InputError for data without meshes.
     """
     hops = hops_of(spec.network) if hops is None else hops
     dtype = spec.training.precision if dtype is None else dtype
@@ -65,5 +65,5 @@ def _ensemble(data: Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) 
 
 @lru_cache(maxsize=4)
 def _generate_ensemble(data: Meshes, seed: int, hops: tuple[Hop, ...], dtype: Precision) -> Ensemble:
-    """Ensemble of generated meshes, cached: they take seconds, and one run uses the same ones many times."""
+    """The ensemble of generated meshes; cached, since they take seconds and one run uses the same ones many times."""
     return ensemble(meshes(data, seed), hops, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Exact merging of ReLU units: a two-layer network with the fewest hidden units that its data distinguish.
+"""Exact merging of ReLU units: a two-layer network with the fewest hidden units that its data can distinguish.
 
 On given inputs a unit w₂ relu(w·x + b) that is never active is 0, one that is always active is linear, and units on
 one line t = u·x + c merge into at most two:
@@ -15,11 +15,11 @@ from jaxtyping import Float
 from fluxforge.errors import InputError
 from fluxforge.gnn._network import MLP, Linear
 
-# Changes of the output below this part of its range, or below FLOOR for inputs and outputs of size one, are taken as
+# Changes of the output below this part of its range, or below FLOOR for inputs and outputs of size one, are regarded as
 # noise of the training.
 NOISE = 1e-3
 FLOOR = 1e-5
-# Lines whose unit vectors and offsets differ by less are taken as the same.
+# Lines whose unit vectors and offsets differ by less are regarded as the same.
 PARALLEL = 1e-2
 
 
@@ -43,7 +43,7 @@ class Line:
 def merge_units(mlp: MLP, x: Float[np.ndarray, "rows inputs"]) -> MLP:
     """The same function on the rows of `x`, up to noise, with its units merged; the strongest line comes first.
 
-    Both units of a line are kept even where one is 0, so that a refit may use it. Raises InputError for other networks
+    Both units of a line are kept, even if one is 0, so that a refit may use it. Raises InputError for networks other
     than ReLU networks of two layers with one output.
     """
     if len(mlp.layers) != 2 or mlp.activation != "relu" or mlp.layers[1].weight.shape[0] != 1:

@@ -31,7 +31,7 @@ OPTIMISERS: Mapping[str, Callable[..., optax.GradientTransformation]] = MappingP
 
 
 def learning_rate(spec: Training) -> Callable[[Any], Any]:
-    """The rate as a function of the step: a linear rise over `warm_up`, constant until `decay_from`, then a decay to 0.
+    """The rate as a function of the step: linear growth over `warm_up`, constant up to `decay_from`, then decay to 0.
 
     The decay is linear or a cosine, and begins after the warm-up.
     """
@@ -49,7 +49,7 @@ def learning_rate(spec: Training) -> Callable[[Any], Any]:
 
 
 def optimiser(spec: Training) -> optax.GradientTransformation:
-    """The optimiser of a recipe, with gradient clipping if it asks for it."""
+    """The optimiser of a recipe, with gradient clipping if the recipe has a limit for it."""
     chosen = OPTIMISERS[spec.optimizer](learning_rate(spec))
     return optax.chain(optax.clip_by_global_norm(spec.clip), chosen) if spec.clip else chosen
 
@@ -57,7 +57,7 @@ def optimiser(spec: Training) -> optax.GradientTransformation:
 Vector: TypeAlias = Float[Array, " parameters"]
 Residual: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
-# Factors of the damping after a step that is taken, and after one that is not.
+# The factors of the damping after a successful step, and after one that would raise ‖r‖.
 _CALMER, _BOLDER = 0.2, 4.0
 _LEAST_DAMPING = 1e-14
 
@@ -94,11 +94,11 @@ MOST_ENTRIES = 2 * 10**8
 
 
 def polish(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish) -> AbstractNetwork:
-    """The network after `how.steps` steps of a second-order method; the given one if the loss has risen."""
+    """The network after `how.steps` steps of a second-order method in float64; the given weights if the loss rises."""
     with jax.enable_x64(True):
         before = cast(network, "float64")
         after = _polish_weights(before, problems, spec, how)
-        # Gauss–Newton minimises squares, so that a loss of absolute values may rise.
+        # Gauss–Newton minimises squares, so a loss of absolute values may rise.
         worth = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
         return after if worth(after) < worth(before) else before
 

@@ -1,4 +1,4 @@
-"""MLPs of rows of a table: evaluation in NumPy, their numbers as named arrays, and optimiser steps on random rows."""
+"""MLPs for rows of a table: evaluation in NumPy, weights as named arrays, and optimiser steps on random rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float
 
 Layers = tuple[tuple[np.ndarray, np.ndarray], ...]
-# optax's own alias is of a kind that run-time checks of types refuse.
+# Any, since run-time type checks refuse optax's own alias.
 OptimizerState: TypeAlias = Any
 Tree: TypeAlias = Any
 
@@ -24,12 +24,12 @@ def apply_layers(layers: Layers, x: Float[np.ndarray, "*batch inputs"]) -> Float
 
 
 def name_layers(layers: Layers) -> dict[str, np.ndarray]:
-    """The arrays of the layers by names, for a file."""
+    """The arrays of the layers by name, for a file."""
     return {f"{k}/{name}": each for k, pair in enumerate(layers) for name, each in zip("wb", pair, strict=True)}
 
 
 def read_layers(arrays: Mapping[str, np.ndarray]) -> Layers:
-    """The layers from arrays by names; raises KeyError if one is missing."""
+    """The layers from arrays by name; raises KeyError if one is missing."""
     depth = sum(name.endswith("/w") for name in arrays)
     return tuple((arrays[f"{k}/w"], arrays[f"{k}/b"]) for k in range(depth))
 
@@ -44,10 +44,10 @@ def descend(
     key: Array,
     numbers: Array,
 ) -> tuple[Tree, OptimizerState, Float[Array, ""]]:
-    """One step of the optimiser for each of the numbers: weights, state, and the mean of the last 50 losses.
+    """Take an optimiser step for each of the numbers; returns weights, state, and the mean of the last 50 losses.
 
-    A step takes the slope of loss(weights, rows) at `size` rows of the table, drawn at random by the key and the
-    step's number: chunks of steps one after the other give what one long one gives.
+    A step uses the gradient of loss(weights, rows) at `size` rows of the table, drawn at random by the key and the
+    step's number, so that several chunks of steps give the same result as one.
     """
     length = len(jax.tree.leaves(table)[0])
 

@@ -1,4 +1,4 @@
-"""Reduction of a trained ReLU network: merge units, drop biases, remove parameters while the fit stays exact."""
+"""Reduction of a trained ReLU network: merge units, drop biases, remove parameters as long as the fit stays exact."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Tries: TypeAlias = Float[np.ndarray, "tries parameters"]
 Masks: TypeAlias = Bool[np.ndarray, "tries parameters"]
 Defects: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
-# A fit with a smaller largest defect is exact.
+# A fit is exact if its largest defect is smaller than this.
 EXACT = 1e-9
 REFIT_STEPS = 30
 # The number of starts that are refitted in one batch, and the relative noise on all but the first.
@@ -69,7 +69,7 @@ class Pruner:
         return held
 
     def prune_groups(self, held: Pruned, groups: list[Mask]) -> Pruned:
-        """Repeatedly remove the group whose removal leaves the best refit, while the fit stays exact."""
+        """Repeatedly remove the group whose removal leaves the best refit, as long as the fit stays exact."""
         while tried := [held.mask & ~group for group in groups if (held.mask & group).any()]:
             refit = self._choose_refit(np.tile(held.values, (len(tried), 1)), np.stack(tried))
             if not refit.defect <= EXACT:
@@ -78,7 +78,7 @@ class Pruner:
         return held
 
     def _choose_refit(self, starts: Tries, masks: Masks) -> Pruned:
-        """The least defect; among exact fits, the one with the fewest parameters."""
+        """The refit with the least defect or, if some are exact, the exact one with the fewest parameters."""
         values, defects = self._fit_batches(starts, masks)
         worst = np.nan_to_num(defects, nan=np.inf)
         exact = worst <= EXACT
@@ -102,8 +102,9 @@ UNITS = 2
 class Reduced:
     """A canonical network, or the closest to one that the search reached.
 
-    `units` are those of each MLP after exact merging alone, `merged_defect` what merging changed on the training data.
-    `exact` says whether the canonical form fits the training data; `nonzeros` counts its parameters.
+    `units` are the hidden units of each MLP after exact merging alone, `merged_defect` is the largest change of an
+    output by merging on the training data. `exact` says whether the canonical form fits the training data; `nonzeros`
+    counts its parameters.
     """
 
     network: Network
@@ -115,7 +116,7 @@ class Reduced:
 
 
 def sparsify(networks: Sequence[Network], problems: Problem, *, seed: int = 0) -> list[Reduced]:
-    """Reduce ReLU networks of m = 2 to as few parameters as the problems allow, in float64."""
+    """Reduce ReLU networks of two-layer MLPs (m = 2) to as few parameters as the problems allow, in float64."""
     if not networks:
         raise InputError("there are no networks to reduce")
     pruner: Pruner | None = None
@@ -155,7 +156,7 @@ def _keep_strongest_line(mlp: MLP) -> MLP:
 
 
 def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int) -> Pruned:
-    """Fit all weights without biases, then remove whole messages, single inputs and single weights in turn."""
+    """Fit all weights without biases; then remove whole messages, then single inputs, then single weights."""
     weights = _mark_parameters(start, lambda path: "bias" not in path)
     held = pruner.start(flat, weights, seed=seed)
     if held.defect > EXACT:
@@ -167,7 +168,7 @@ def _reduce_network(pruner: Pruner, flat: np.ndarray, start: Network, seed: int)
 
 
 def _mark_parameters(network: Network, chosen: Callable[[str], bool]) -> Mask:
-    """A mask of the parameters whose path is chosen."""
+    """A mask of the parameters whose path satisfies `chosen`."""
     arrays = eqx.filter(network, eqx.is_array)
     marked = jax.tree_util.tree_map_with_path(
         lambda path, leaf: jnp.full(leaf.shape, chosen(jax.tree_util.keystr(path))),

@@ -53,7 +53,7 @@ class State(eqx.Module):
 def begin(spec: Recipe, transform: optax.GradientTransformation, source: AbstractSource | None = None) -> State:
     """Random weights for every seed of every arm. All arms have the same seeds, so that they differ in sparsity only.
 
-    Without a source, inputs are not standardised.
+    Inputs are standardised only if a source is given.
     """
     input_standards = _measure_standards(spec, source) if spec.network.standardise and source is not None else None
     arms = tuple(spec.arms.values()) or (spec.loss.sparsity.weight if spec.loss.sparsity else 0.0,)
@@ -137,7 +137,7 @@ def step_function(spec: Recipe, source: AbstractSource, transform: optax.Gradien
 
 
 def _sparsity_share(spec: Recipe, number: Int[Array, ""]) -> Float[Array, ""] | float:
-    """The part of the sparsity weight that is in force: it grows from 0 to 1 over the warm-up."""
+    """The factor of the sparsity weight at a step: it grows from 0 to 1 over the warm-up."""
     over = 0.0 if spec.loss.sparsity is None else spec.loss.sparsity.warm_up * spec.training.steps
     return jnp.minimum(1.0, number / over) if over else 1.0
 
@@ -145,7 +145,7 @@ def _sparsity_share(spec: Recipe, number: Int[Array, ""]) -> Float[Array, ""] | 
 def _loss(
     network: AbstractNetwork, batch: Problem, *, on_data: DataLoss, eta: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Terms]:
-    """The sum of the terms, and the terms."""
+    """The sum of all loss terms, and the terms by name."""
     terms = on_data(network, batch) | {"sparsity": eta * absolute_sum(network)}
     return jnp.stack(list(terms.values())).sum(), terms
 

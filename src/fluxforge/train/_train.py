@@ -51,7 +51,7 @@ class Trained:
 
     @property
     def layered(self) -> Network:
-        """All networks, where they are of the paper's form."""
+        """All networks, if they are networks of layers, as in the paper."""
         assert isinstance(self.network, Network)
         return self.network
 
@@ -66,7 +66,7 @@ class Trained:
         return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, self.network)
 
     def of_arm(self, arm: str) -> range:
-        """Which members belong to an arm."""
+        """The indices of the members of an arm."""
         first = self.arms.index(arm) * self.seeds
         return range(first, first + self.seeds)
 
@@ -100,7 +100,7 @@ def _refuse_polish(state: State, source: AbstractSource, how: Polish) -> None:
 
 
 def _polish_members(trained: Trained, spec: Recipe, source: AbstractSource, how: Polish) -> Trained:
-    """Every member after the second-order phase, in float64, on one set of problems."""
+    """Every member after the second-order phase, in float64, all on the same set of problems."""
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(spec.seed), _POLISH_KEY)
         problems = eqx.filter_jit(lambda key: source.batch(key, how.graphs))(key)
@@ -166,7 +166,7 @@ class _Run:
 
 
 def _mean(values: Float[Array, " members"]) -> float:
-    """The mean over the members that took a step; NaN if none did."""
+    """The mean over the members that took a step; NaN if none took one."""
     finite = np.asarray(values)[np.isfinite(values)]
     return float(finite.mean()) if finite.size else math.nan
 
