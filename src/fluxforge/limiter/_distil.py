@@ -1,4 +1,4 @@
-"""From a trained network to closed forms: constants that repeat the network, then constants of least loss.
+"""From a trained network to closed forms: constants fitted to the network, then constants of least loss.
 
 All families are fitted to the network; the best that jumps and the best continuous one are refitted.
 """
@@ -38,10 +38,11 @@ from fluxforge.run._folder import RunFolder
 DIGITS = 3
 # The grid on which φ is compared with the network: r/(1 + r) and c.
 _POINTS = (64, 10)
-# Ratios at which the network is read, and |log r| up to which its line through (1, 1) is measured.
+# Ratios at which the network is evaluated, and |log r| up to which its line through (1, 1) is fitted.
 _RATIOS = np.geomspace(0.02, 20.0, 600)
 _LOG_WIDTH = 0.5
-# The spreads of the parts of a refit, of each constant's scale. Each part begins anew: the last has narrowed its own.
+# The initial spreads of the parts of a refit, relative to each constant's scale. Every part begins with its own, since
+# the part before has narrowed its spread.
 _SPREADS = (0.2, 0.1, 0.05)
 # How fast the weight of a horizon grows with its ratio, per generation, and the candidates that decide it.
 _GROWTH, _BEST = 0.1, 6
@@ -49,7 +50,7 @@ Tell = Callable[[int, int], None]
 
 
 class Fit(NamedTuple):
-    """Constants of a family, and the root mean square of φ − φ_network over the upper bound, where q = 1."""
+    """A family's constants, and the root mean square of φ − φ_network, relative to the upper bound, at q = 1."""
 
     family: Family
     constants: np.ndarray
@@ -57,7 +58,7 @@ class Fit(NamedTuple):
 
 
 def sample_grid() -> tuple[Array, Array]:
-    """R and c, evenly spread over r/(1 + r) and the Courant numbers trained with."""
+    """R and c on a grid, evenly spread over r/(1 + r) and over the Courant numbers of the training."""
     s = (np.arange(_POINTS[0]) + 0.5) / _POINTS[0]
     c = np.linspace(*COURANT, _POINTS[1])
     grid = np.meshgrid(s / (1 - s), c)
@@ -102,10 +103,10 @@ def _first_half(share: np.ndarray) -> int:
 
 
 def fit_network(family: Family, network: Phi) -> Fit:
-    """The constants that a network's breakpoints give a family, linear in c, and the family's own for the others."""
+    """Fit a family to a network: constants linear in c by its breakpoints, all others by the family's `first`."""
     points = read_breakpoints(network)
     start = np.zeros(len(family.scales))
-    # Straight lines in c: the refit bends them where that lowers the loss.
+    # Linear in c: the refit adds curvature where that lowers the loss.
     start[0:2], start[3:5], start[6:8] = (
         np.polyfit(points.c, each, 1)[::-1] for each in (points.low, points.high, points.slope)
     )
@@ -128,9 +129,9 @@ def refit(
 ) -> np.ndarray:
     """The constants of least loss: the worst of the ratios to CFL-superbee's error after 128, 512 and 2,048 steps.
 
-    The profiles of every generation are new, and few, so that the worst of their three ratios is the worst by chance.
-    What is minimised is a weighted mean of the ratios, whose weights grow with the ratios of the best candidates: over
-    many generations they settle on the horizons that are the worst on average.
+    The profiles of every generation are new and few, so that the worst of their three ratios is the worst by chance.
+    Minimised is therefore a weighted mean of the ratios, whose weights grow with the ratios of the best candidates:
+    over many generations they settle on the horizons that are the worst on average.
     """
 
     @jax.jit
@@ -147,7 +148,7 @@ def refit(
         relative, penalty = map(np.asarray, compare(jnp.asarray(constants, jnp.float32), *draw(generation)))
         total = np.nan_to_num(relative @ weights + penalty, nan=np.inf)
         best = np.argsort(total, kind="stable")[:_BEST]
-        # A candidate of which a row has run away says nothing about the horizons.
+        # A candidate with a row that has blown up (nan) says nothing about the horizons, and counts with a ratio of 2.
         weights = weights * np.exp(_GROWTH * np.clip(np.nan_to_num(relative[best], nan=2.0), 0.0, 2.0).mean(axis=0))
         weights /= weights.sum()
         return total
@@ -168,7 +169,7 @@ def _shift(loss: Loss, begin: int, constants: np.ndarray, generation: int) -> np
 
 
 def measure_loss(fit: Fit, draw: Draw) -> float:
-    """The worst of a fit's ratios to CFL-superbee's error, on one batch of profiles."""
+    """The largest of a fit's ratios to CFL-superbee's error, on one batch of profiles."""
     return float(jax.jit(lambda p, c: ratios(phi_of(fit), p, c).max())(*draw(0)))
 
 
@@ -191,7 +192,7 @@ class ClosedForm(NamedTuple):
 
 
 def draw_refits(spec: recipe.Recipe, offset: int) -> Draw:
-    """Profiles of the generations of a refit; a `single` one where the recipe trains on one."""
+    """A function that draws the profiles of a refit's generations, a single profile if the recipe trains on one."""
     assert isinstance(spec.data, recipe.Rows)
     plan, rows = plan_training(spec), spec.data.refit
 
@@ -206,7 +207,7 @@ def draw_refits(spec: recipe.Recipe, offset: int) -> Draw:
 
 
 def measure_on_refits(phi: Phi, spec: recipe.Recipe, *, rows: int) -> dict[int, Ratio]:
-    """Errors over CFL-superbee's by the number of steps, on `rows` rows or more drawn as for the refit."""
+    """Errors relative to CFL-superbee's by the number of steps, on at least `rows` rows drawn as for the refit."""
     assert isinstance(spec.data, recipe.Rows)
     draw, batches = draw_refits(spec, REFIT), -(-rows // spec.data.refit)
     profiles, c = jax.tree.map(lambda *parts: jnp.concatenate(parts), *map(draw, range(batches)))

@@ -8,10 +8,10 @@ import numpy as np
 Loss = Callable[[np.ndarray, int], np.ndarray]
 """The losses of candidates (candidates, constants) in a generation; generations may differ in their data."""
 
-# The part of the covariance that each generation replaces.
+# The part of the covariance that is replaced in each generation.
 _LEARNING_RATE = 0.2
 _FLOOR = 1e-9
-# The part of the generations, the last, whose centres are averaged: each follows the chance of its own data.
+# The part of the generations, the last ones, whose centres are averaged: single centres depend on the data drawn.
 _AVERAGED_SHARE = 0.25
 
 
@@ -27,8 +27,8 @@ def evolve(
 ) -> Minimum:
     """Move `start` towards the least loss, with steps of about `spread` at first.
 
-    Each generation draws candidates in pairs on either side of the centre, and takes the weighted mean of the best
-    quarter; the covariance follows the steps of those. A loss that is not finite counts as the largest.
+    Each generation draws candidates in pairs on either side of the centre, and moves it to the weighted mean of the
+    best quarter; the covariance is learned from the steps of these. A loss that is not finite counts as the largest.
     """
     rng, centre = np.random.default_rng(seed), np.array(start, float)
     best = max(1, candidates // 4)

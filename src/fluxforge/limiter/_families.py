@@ -1,8 +1,8 @@
 """Closed forms of few constants that a trained φ is compared with.
 
-All of them lie between 0 and the upper bound min(2r/c, 2/(1 − c)) by their outermost minimum and maximum, follow the
-bound outside an interval r₀ < r < r₁, and have φ = 1 where r and q are 1. Where the interval ends, how φ runs inside it
-and how it leaves it is open: the families differ in that, and the constants are fitted.
+All of them lie between 0 and the upper bound min(2r/c, 2/(1 − c)) by their outermost minimum and maximum, are equal to
+the bound outside an interval r₀ < r < r₁, and have φ = 1 where r and q are 1. The families differ in the ends of the
+interval, in φ inside it, and in how φ changes to the bound; their constants are fitted.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fluxforge.limiter._rows import Phi
 from fluxforge.scheme.fluxes import maximum, minimum, substitute
 from fluxforge.scheme.limiters import C, Q, R
 
-# Constants are penalised where a quantity that has to be positive is below this, at these Courant numbers.
+# Constants are penalised if a quantity that has to be positive is below this margin at one of these Courant numbers.
 _MARGIN = 0.02
 _COURANT = np.linspace(0.0, 1.0, 5)
 # The steepest ramp.
@@ -33,7 +33,7 @@ class Family:
     """φ as a formula of r, q, c and constants k0, k1, …
 
     k0 to k7 are r₀, r₁ and the slope of φ in r at 1, as polynomials of c; with `downwind`, k8 and k9 are its slope in
-    q at 1. These are read from a network, and `first` is what a search begins with for the others. `scales`: the size
+    q at 1. These are read from a network; `first` are the initial values of the others in a search. `scales`: the size
     of each constant. `positive`: formulas of c that have to be positive, such as r₁ − 1. `continuous`: φ is a
     Lipschitz-continuous function of r and q.
     """
@@ -58,7 +58,7 @@ class Family:
         return lambda r, q, c: evaluate(self.phi, {**values, R: r, Q: q, C: c}, jnp)
 
     def penalty(self, constants: Array) -> Array:
-        """0 where every formula of `positive` is, with a margin; it grows with what they lack."""
+        """0 if every formula of `positive` exceeds the margin; otherwise it grows with the amounts that are missing."""
         values = {name: constants[k] for k, name in enumerate(self.constants)}
         gaps = [evaluate(each, {**values, C: _COURANT}, jnp) + 0 * _COURANT for each in self.positive]
         return 10 * jnp.maximum(0.0, _MARGIN - jnp.stack(gaps)).sum()
@@ -80,9 +80,9 @@ _LOW = _K[0] + _K[1] * C + _K[2] * C**2
 _HIGH = _K[3] + _K[4] * C + _K[5] * C**2
 _LINE = 1 + (_K[6] + _K[7] * C) * (R - 1)
 _CAP = 2 / (1 - C)
-# The line with q held between 1 − k10 and 1 + k10: far from 1 the downwind difference says nothing about a smooth u.
+# The line with q clipped to [1 − k10, 1 + k10]: far from 1 the downwind difference says nothing about a smooth u.
 _PLANE = _LINE + (_K[8] + _K[9] * C) * (minimum(maximum(Q, 1 - _K[10]), 1 + _K[10]) - 1)
-# Between −3/2 and 1/2, and 0 where q = 1.
+# It lies between −3/2 and 1/2, and is 0 at q = 1.
 _BESIDE = Q / (1 + sp.Abs(Q)) - sp.Rational(1, 2)
 
 
@@ -96,7 +96,7 @@ def _jump(inside: sp.Expr, low: sp.Expr = _LOW, high: sp.Expr = _HIGH) -> sp.Exp
 
 
 def _ramps(inside: sp.Expr, low: sp.Expr, high: sp.Expr, steep: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
-    """A formula with straight ramps of these slopes below `low` and above `high`."""
+    """A formula with straight ramps, of slopes `steep`, below `low` and above `high`."""
     return _limit(inside + maximum(sp.S.Zero, steep[0] * (low - R), steep[1] * (R - high)))
 
 
@@ -162,4 +162,4 @@ FAMILIES: tuple[Family, ...] = (
         downwind=True,
     ),
 )
-"""The families that are compared: those with `downwind` where φ sees four cells, the others where it sees three."""
+"""The families that are compared: those with `downwind` for φ of four cells, the others for φ of three."""

@@ -62,7 +62,7 @@ def step(phi: Phi, u: Array, c: Array) -> Array:
 
 
 def limited_step(phi: Phi) -> Step:
-    """The step of a limiter."""
+    """The time step with a limiter."""
     return lambda u, c: step(phi, u, c)
 
 
@@ -72,7 +72,7 @@ def advance(phi: Phi, u: Array, c: Array, steps: int) -> Array:
 
 
 def advance_each(step: Step, u: Array, c: Array, steps: Array) -> Array:
-    """Rows after a number of steps of their own each (rows,); not differentiable."""
+    """Every row after a number of steps of its own, `steps` (rows,); not differentiable."""
 
     def one(k: Array, v: Array) -> Array:
         return jnp.where((k < steps)[:, None], step(v, c), v)
@@ -91,7 +91,7 @@ class Profiles(NamedTuple):
 
 
 def draw_profiles(key: Array, rows: int) -> Profiles:
-    """As many random profiles as rows; every other one has a second shape."""
+    """`rows` random profiles; every other one has a second shape."""
     kind, amplitude, sign, centre, width, waves = jax.random.split(key, 6)
     size = (rows, SHAPES)
     present = jnp.stack([jnp.ones(rows), jnp.arange(rows) % 2.0], axis=1)
@@ -107,20 +107,20 @@ def draw_profiles(key: Array, rows: int) -> Profiles:
 
 
 def draw_courant(key: Array, rows: int) -> Array:
-    """Courant numbers of rows, one at random in each of as many equal parts of `COURANT`, in random order."""
+    """`rows` Courant numbers, in random order: one at random in each of `rows` equal parts of `COURANT`."""
     place, order = jax.random.split(key)
     part = (jnp.arange(rows) + jax.random.uniform(place, (rows,))) / rows
     return jax.random.permutation(order, COURANT[0] + (COURANT[1] - COURANT[0]) * part)
 
 
 def draw_rows(key: Array, rows: int) -> tuple[Profiles, Array]:
-    """Random profiles and a Courant number for each."""
+    """`rows` random profiles, and a Courant number for each."""
     first, second = jax.random.split(key)
     return draw_profiles(first, rows), draw_courant(second, rows)
 
 
 def _antiderivative(profiles: Profiles, x: Array) -> Array:
-    """∫ of each row's profile up to x, plus a constant; x has the shape (rows, points)."""
+    """An antiderivative of each row's profile at points x of shape (rows, points)."""
     kind, amplitude, centre, width = (each[..., None] for each in profiles[:4])
     y = x[:, None, :] - centre
     total = jnp.zeros_like(y)
@@ -163,20 +163,20 @@ def row_errors(
 
 
 def ratios(phi: Phi, profiles: Profiles, c: Array, *, horizons: Sequence[int] = HORIZONS, cells: int = CELLS) -> Array:
-    """Errors over those of CFL-superbee on the same rows."""
+    """Errors relative to those of CFL-superbee on the same rows, for each number of steps."""
     error, reference = (errors(each, profiles, c, horizons=horizons, cells=cells) for each in (phi, cfl_superbee))
     return error / reference
 
 
 class Ratio(NamedTuple):
-    """A mean error over CFL-superbee's, and its standard error over rows drawn at random."""
+    """A mean error relative to CFL-superbee's, and its standard error over rows drawn at random."""
 
     value: float
     error: float
 
 
 def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
-    """Errors over CFL-superbee's by the number of steps, on profiles that were never trained with."""
+    """Errors relative to CFL-superbee's by the number of steps, on profiles that training never uses."""
     double = jnp.result_type(float) == jnp.float64
     measured, reference = (_held_out_errors(each, seed, rows, double) for each in (phi, cfl_superbee))
     return {steps: compare_means(*pair) for steps, *pair in zip(HORIZONS, measured, reference, strict=True)}
@@ -185,12 +185,12 @@ def held_out_ratios(phi: Phi, *, seed: int, rows: int) -> dict[int, Ratio]:
 def compare_means(measured: np.ndarray, reference: np.ndarray) -> Ratio:
     """The mean of `measured` over that of `reference`, errors on the same rows, and its standard error."""
     value = measured.mean() / reference.mean()
-    # Of a ratio of means, to first order in their deviations.
+    # The standard error of a ratio of means, to first order in their deviations.
     error = np.std(measured - value * reference) / np.sqrt(len(measured)) / reference.mean()
     return Ratio(float(value), float(error))
 
 
-# Cached, since those of CFL-superbee are needed for every φ.
+# Cached, since the errors of CFL-superbee are needed for every φ.
 @lru_cache(maxsize=2)
 def _held_out_errors(phi: Phi, seed: int, rows: int, double: bool) -> np.ndarray:
     """The errors of each row (horizons, rows); `double` only tells the cache which precision JAX computes in."""

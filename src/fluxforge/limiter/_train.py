@@ -31,11 +31,11 @@ Weights = list[tuple[Array, Array]]
 Progress = Callable[[str, int, int], None]
 
 _CHOICE_ROWS = 64
-# A network whose worst ratio is this many times that of the best one counts as stuck.
+# A network counts as stuck if its worst ratio is more than this many times that of the best network.
 _STUCK_RATIO = 1.5
 
-# Horizons of the two phases, and the part of the steps that belongs to the first. From scratch, longer horizons get
-# stuck at limiters that smear little and do not steepen.
+# The horizons of the two phases, and the part of the steps that belongs to the first. From random weights, training
+# with longer horizons gets stuck at limiters that smear little and do not steepen.
 PHASES = ((32,), (32, 128))
 FIRST_PHASE_SHARE = 5 / 6
 
@@ -51,7 +51,7 @@ def create_weights(key: Array, width: int, depth: int, *, downwind: bool = False
 
 
 def network_share(weights: Weights, r: Array, q: Array, c: Array) -> Array:
-    """σ(MLP): the part of the upper bound that φ takes, for r > 0."""
+    """σ(MLP): the factor of the upper bound in φ, for r > 0."""
     r = jnp.maximum(r, 0.0)
     # All inputs between −1 and 1; r = 1 and q = 0 lie in the middle. Without a third input, q is not used.
     inputs = (2 * r / (1 + r) - 1, 2 * c - 1, q / (1 + jnp.abs(q)))[: len(weights[0][0])]
@@ -66,13 +66,13 @@ def _affine(x: Array, matrix: Array, bias: Array) -> Array:
 
 
 def network_phi(weights: Weights) -> Phi:
-    """φ of a network."""
+    """φ of a network: σ(MLP) times the upper bound."""
     return lambda r, q, c: network_share(weights, r, q, c) * upper_bound(r, c)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train. `single`: every batch is the same profiles (for decoys). `downwind`: φ sees q too."""
+    """How to train. `single`: all batches have the same profile (for decoys). `downwind`: φ depends on q too."""
 
     seed: int
     seeds: int
@@ -110,7 +110,7 @@ class TrainingState(NamedTuple):
 def _optimiser(plan: Plan, phase: int) -> optax.GradientTransformation:
     steps = plan.turn if phase == 0 else plan.steps - plan.turn
     rate = optax.cosine_decay_schedule(plan.learning_rate * (1.0, 0.5)[phase], max(1, steps), alpha=0.03)
-    # A step of which the gradient is not finite is left out.
+    # A step whose gradient is not finite is left out.
     inner = optax.chain(optax.clip_by_global_norm(plan.clip), optax.adam(rate, b2=0.99))
     return optax.apply_if_finite(inner, max_consecutive_errors=10**6)
 
@@ -153,7 +153,7 @@ def member(weights: Weights, k: int) -> Weights:
 
 
 class TrainedLimiter(NamedTuple):
-    """The best network, which of the seeds it is, its ratios to CFL-superbee's errors, and the seeds that got stuck."""
+    """The best network, its index among the seeds, its ratios to CFL-superbee's errors, and the stuck seeds."""
 
     weights: Weights
     member: int
@@ -209,7 +209,7 @@ def train_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Tra
 
 
 def choose_limiter(weights: Weights, plan: Plan) -> TrainedLimiter:
-    """The network whose worst ratio on profiles of its own is least."""
+    """The network with the least worst ratio on profiles drawn for this choice; TrainingError if no ratio is finite."""
     profiles, c = draw_rows(jax.random.key(plan.seed + NETWORK_CHOICE), _CHOICE_ROWS)
     each = jax.jit(jax.vmap(lambda one: ratios(network_phi(one), profiles, c)))(weights)
     network_ratios = np.nan_to_num(np.asarray(each, float), nan=np.inf)

@@ -36,7 +36,7 @@ def average_cells(low: float, high: float, cells: int, wave: object) -> np.ndarr
 
 
 def jiang_shu_rows(step: Step) -> tuple[Array, Array]:
-    """The wave's averages and the result at t = 10 for each of `COURANT_NUMBERS`.
+    """The wave's averages, and the result at t = 10 for each of `COURANT_NUMBERS`.
 
     Where 10 is not a whole number of steps, the next larger number of slightly shorter steps is taken.
     """

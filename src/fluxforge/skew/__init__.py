@@ -1,4 +1,4 @@
-"""Fluxes for skewed meshes, discovered: consistency is learned, what it leaves free is chosen by an objective."""
+"""Discovery of fluxes for skewed meshes: consistency is learned, the free coefficient is chosen by an objective."""
 
 from fluxforge.skew._choose import OBJECTIVES, AbstractParts, Choice, SearchPart, Trial, choose_laws, missed_by
 from fluxforge.skew._data import COLUMNS, INPUTS, FaceTable, apply_law, make_table, read_law, tabulate_faces

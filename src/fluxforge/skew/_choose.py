@@ -5,10 +5,11 @@
 - `coercivity`: the largest of the smallest eigenvalues of the symmetric part, on random meshes up to aspect 30; among
   equals, the least error.
 
-Conditions for all: no error above that of the corrected flux, for either kind of problems on any family, no step below
-0.86 of its, and at least half of its coercivity. That leaves a margin to what is asked for, 1.02 and 0.8, since the
-laws are validated on other meshes and problems; no constants were found with errors below 0.99 for both kinds on all
-families. A condition that is missed costs a hundred times the amount when candidates are compared.
+Conditions for all: no error above that of the corrected flux, for either kind of problems on any family; no step below
+0.86 of that flux's, and at least half of its coercivity. These leave a margin to the limits of the validation, 1.02 for
+errors and 0.8 for steps, since the laws are validated on other meshes and problems; no constants were found with errors
+below 0.99 for both kinds on all families. When candidates are compared, a missed condition costs a hundred times the
+amount by which it is missed.
 """
 
 from abc import ABC, abstractmethod
@@ -27,9 +28,10 @@ from fluxforge.skew._objective import Scores
 OBJECTIVES = ("error", "step", "coercivity")
 MOST_ERROR, LEAST_STEP, LEAST_COERCIVITY = 1.0, 0.86, 0.5
 _PENALTY = 100.0
-# So small that coercivity decides wherever it differs by more than a thousandth or so.
+# So small that coercivity decides wherever it differs by more than about a thousandth.
 _ERROR_WEIGHT = 0.01
-# Of the ranges: the first radius of the region in which models are trusted, and after starting again from the best.
+# The initial trust-region radii of the two runs of an objective, relative to the ranges; each starts from the best so
+# far.
 _RADII = (0.1, 0.03)
 Tell = Callable[[str, int, int], None]
 SPREAD = "spread"
@@ -53,7 +55,7 @@ class SearchPart:
 
 
 class AbstractParts(ABC):
-    """Where finished parts of a search are kept, by name: `SPREAD` and the objectives."""
+    """A store of the finished parts of a search, by name: `SPREAD` and the objectives."""
 
     @abstractmethod
     def read(self, name: str) -> SearchPart | None:
@@ -61,17 +63,17 @@ class AbstractParts(ABC):
 
     @abstractmethod
     def keep(self, name: str, part: SearchPart) -> None:
-        """Keep a finished part under its name."""
+        """Store a finished part under its name."""
 
 
 class NoParts(AbstractParts):
-    """Nothing is kept."""
+    """A store that keeps nothing."""
 
     def read(self, name: str) -> SearchPart | None:
-        """None."""
+        """No part is ever stored: None."""
 
     def keep(self, name: str, part: SearchPart) -> None:
-        """Nothing is done."""
+        """The part is discarded."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,16 @@ class Choice:
 
 
 def _margins(scores: Scores, corrected: Scores) -> np.ndarray:
-    """How far each condition is met; below 0 where it is missed."""
+    """The amount by which each condition is met; negative if it is missed."""
     errors, steps = (np.array(list(each.values())) for each in (scores.error, scores.step))
     coercive = scores.coercivity - LEAST_COERCIVITY * corrected.coercivity
     return np.concatenate([MOST_ERROR - errors, steps - LEAST_STEP, [coercive]])
 
 
 def missed_by(scores: Scores, corrected: Scores) -> float:
-    """By how much the conditions are missed, added up; 0 if all hold."""
+    """The sum of the amounts by which conditions are missed; 0 if all hold."""
     missed = -_margins(scores, corrected)
-    # A thousandth of a millionth is round-off: the corrected flux itself lies on the border.
+    # Up to 1e-9 is round-off: the corrected flux itself lies on the border.
     return float(missed[missed > 1e-9].sum())
 
 
@@ -124,9 +126,9 @@ def choose_laws(
 ) -> Choice:
     """Search the constants: a quarter of the evaluations spread over their ranges, the others from the best.
 
-    The constants are rounded to two digits at the end. The same seed gives the same laws, also if the search was
-    interrupted: parts that `parts` has are not repeated. One thread: the matrices are so small that several threads
-    wait for each other longest.
+    The constants are rounded to two digits at the end. The same seed gives the same laws, even if the search was
+    interrupted: parts that are stored in `parts` are not repeated. BLAS uses one thread, since the matrices are so
+    small that several threads would mostly wait for each other.
     """
     search = _Search(judge, evaluations, parts or NoParts(), tell)
     with threadpool_limits(1, "blas"):
@@ -148,7 +150,7 @@ class _Search:
         self.low, self.high = (np.array([bounds[k] for bounds in RANGES.values()]) for k in (0, 1))
 
     def finish_part(self, name: str, run: Callable[[], Constants | None]) -> Constants | None:
-        """Read a part, or run it and keep it; returns the constants that it chose."""
+        """Read a stored part, or run it and store it; returns the constants that it chose."""
         part = self.parts.read(name)
         if part is None:
             before = len(self.tried)
@@ -159,7 +161,7 @@ class _Search:
         return part.chosen
 
     def score(self, values: np.ndarray) -> Scores:
-        """The scores of constants, moved into their ranges; those tried before are not computed again."""
+        """The scores of constants, clipped to their ranges; those of constants tried before are not computed again."""
         constants = Constants(*(round(float(value), 6) for value in np.clip(values, self.low, self.high)))
         if constants not in self.tried:
             self.tried[constants] = self.judge(constants)
@@ -176,7 +178,10 @@ class _Search:
             self.score(self.low + point * (self.high - self.low))
 
     def refine(self, objective: str) -> Constants:
-        """Quadratic models from the best so far, twice; then the best of all with its constants rounded up or down."""
+        """Optimise by quadratic models from the best so far, twice; return the best constants, rounded up or down.
+
+        The models are those of COBYQA, for constrained optimisation without derivatives.
+        """
         spans, corrected = self.high - self.low, self.tried[CORRECTED]
         most = max(8, (self.evaluations - self.evaluations // 4) // len(OBJECTIVES) // len(_RADII))
 
@@ -187,7 +192,8 @@ class _Search:
             return self.score(self.low + shares * spans)
 
         for radius in _RADII:
-            # Not a simplex with a penalty: what is allowed is a narrow region with corners, where it gets stuck.
+            # Not a simplex method with a penalty: the allowed region is narrow and has corners, where a simplex gets
+            # stuck.
             minimize(
                 lambda shares: _aim(objective, score(shares)),
                 (np.array(min(self.tried, key=cost_of)) - self.low) / spans,

@@ -1,8 +1,8 @@
 """Pairs of neighbouring cells on skewed meshes with the exact flux through their face.
 
-A row of a table is a face between two cells and a field: what the cells and their neighbours show of the field, in
-numbers that no rotation changes, and the mean of ∇T·n over the face. Rows are divided by the size of the field's
-gradient on the mesh, so that all fields count alike.
+A row of a table is a face between two cells and a field: values that a flux may depend on, as numbers that no rotation
+changes, and the mean of ∇T·n over the face. Rows are divided by the size of the field's gradient on the mesh, so that
+all fields have the same weight.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from fluxforge.skew._problems import KINDS, Field, make_mesh, random_harmonic, r
 COLUMNS = ("rise", "normal", "along")
 INPUTS = ("cosine", "nu", "contrast")
 LAW_NAMES = (*COLUMNS, *INPUTS, "flux")
-"""What a law in place of the exact flux may contain: the columns, the invariants, and the exact flux itself."""
+"""The names in a law that replaces the exact flux: the columns, the invariants, and the exact flux itself."""
 
 Rows = Float[np.ndarray, " rows"]
 # Gauss's three points on [−1, 1]: exact for the gradients of cubic fields.
@@ -38,7 +38,7 @@ class FaceTable:
 
     - `inputs`: `INPUTS`, the invariants of the face;
     - `columns`: (T_N − T_P)/δ, ḡ·n and ḡ·d/δ with the mean ḡ of the least-squares gradients;
-    - `flux`: what is to be learned, F/A.
+    - `flux`: the target of the training, F/A.
     """
 
     inputs: Float[np.ndarray, "rows 3"]
@@ -54,12 +54,12 @@ class FaceTable:
         return float(np.sqrt(np.mean(self.flux**2)))
 
     def select(self, rows: np.ndarray) -> "FaceTable":
-        """Some of the rows."""
+        """The given rows as a table."""
         return FaceTable(self.inputs[rows], self.columns[rows], self.flux[rows])
 
 
 def tabulate_faces(graph: DualGraph, fields: Sequence[Field]) -> FaceTable:
-    """All faces between two cells with all fields; walls show the fields at their centres to the gradients."""
+    """All faces between two cells, for all fields; gradients use the fields' values at the centres of walls."""
     operator, inner = FluxOperator(graph), slice(0, graph.interior)
     nodes = np.concatenate([graph.x, graph.centre[graph.interior :]])
     directions = (graph.n, graph.d / graph.delta[:, None])
@@ -80,7 +80,7 @@ def tabulate_faces(graph: DualGraph, fields: Sequence[Field]) -> FaceTable:
 
 
 def data_meshes(count: int, cells: int, aspect: float, seed: int) -> tuple[Mesh, ...]:
-    """So many meshes of about as many cells, the kinds in turn, every other one stretched at random up to `aspect`."""
+    """`count` meshes of about `cells` cells; kinds alternate, and every second round is stretched up to `aspect`."""
     rng = np.random.default_rng(seed)
     meshes = []
     for k in range(count):
@@ -101,7 +101,7 @@ def read_law(text: str) -> sp.Expr:
 
 
 def apply_law(table: FaceTable, law: sp.Expr | None, noise: float, seed: int) -> FaceTable:
-    """The table with the fluxes of a law, and with normal noise in units of the fluxes' size."""
+    """The table with the fluxes of a law (None: its own), and with normal noise in units of the fluxes' size."""
     flux = table.flux
     if law is not None:
         names = dict(zip(COLUMNS, table.columns.T, strict=True)) | dict(zip(INPUTS, table.inputs.T, strict=True))
@@ -116,7 +116,7 @@ def apply_law(table: FaceTable, law: sp.Expr | None, noise: float, seed: int) ->
 def make_table(
     *, meshes: int, cells: int, fields: int, samples: int, aspect: float, seed: int, law: str | None, noise: float
 ) -> FaceTable:
-    """Rows drawn from faces of random meshes with random fields, half of them polynomials, half of them harmonic."""
+    """Rows drawn from faces of random meshes with random fields, one half polynomials and one half harmonic."""
     formula = None if law is None else read_law(law)
     rng = np.random.default_rng([seed, 1])
     tables = []

@@ -33,7 +33,7 @@ from fluxforge.scheme._tableau import EULER
 from fluxforge.skew._problems import SCALAR, Conductivity
 
 DIGITS = 2
-"""Digits that the constants are rounded to once they are chosen."""
+"""The number of digits to which the chosen constants are rounded."""
 
 
 class Constants(NamedTuple):
@@ -126,7 +126,7 @@ class FluxOperator:
         signs = np.repeat([1.0, -1.0], faces)
         self.rise = csr_array((signs, (np.tile(number, 2), ends)), (faces, nodes))
         cells = np.concatenate([graph.owner, graph.neighbour[:inner]])
-        # A wall shows its owner's gradient.
+        # The gradient at a wall is its owner's.
         shown = np.where(number < inner, graph.neighbour, graph.owner)
         self.ends = tuple(
             csr_array((np.ones(faces), (number, end)), (faces, graph.cells)) for end in (graph.owner, shown)
@@ -261,13 +261,13 @@ def law_text(constants: Constants) -> str:
 
 @dataclass(frozen=True)
 class ChosenLaw:
-    """Constants with the name of what they were chosen for."""
+    """Constants with the name of the objective for which they were chosen."""
 
     objective: str
     constants: Constants
 
     def scheme(self, name: str) -> Scheme:
-        """The scheme of the heat equation with forward Euler."""
+        """The scheme of the heat equation with this flux and forward Euler."""
         summary = f"flux for skewed meshes, its free coefficient chosen for {self.objective}"
         space = damped_space(name, summary, to_damping(self.constants))
         return integrate(EULER, HEAT, space, name=name)

@@ -20,7 +20,7 @@ from fluxforge._types import CellField, FaceField
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.skew._flux import FluxOperator
 
-# Shares of the step to the next solution that are taken, and for how many iterations: shorter ones end cycles.
+# The part of the step to the next solution that is taken, for this many iterations: shorter steps end cycles.
 _SHARES = ((0.5, 150), (0.25, 150), (0.1, 300))
 TOLERANCE = 1e-7
 """The change of the last iteration, over the range of the field, up to which a field counts as converged."""
@@ -36,7 +36,7 @@ class MonotoneSolution:
 
     @property
     def converged(self) -> bool:
-        """Whether the balances hold; the range is kept in any case."""
+        """Whether the balances hold; the field stays in the range of its walls in any case."""
         return self.change <= TOLERANCE
 
 
@@ -87,7 +87,7 @@ def limit_corrections(graph: DualGraph, flux: FaceField, T: np.ndarray) -> csr_a
 
 
 def _shares(graph: DualGraph, here: np.ndarray, into: np.ndarray, q: CellField, room: list[CellField]) -> np.ndarray:
-    """α of all sides of faces: the least of what the two cells allow; a wall allows everything."""
+    """α of all sides of faces: the least of what the two cells of a face allow; a wall does not limit it."""
     allowed = []
     for sign, gap in zip((1.0, -1.0), room, strict=True):
         total = np.bincount(here, np.maximum(sign * into, 0.0), graph.cells)

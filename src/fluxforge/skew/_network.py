@@ -3,9 +3,9 @@
 The flux is linear in T and no rotation changes it; nothing else is built in: consistency, ψ₂ = 1 and ψ₁ + ψ₃ = 0, has
 to be learned from the fluxes.
 
-Only linear fields tell the sum ψ₁ + ψ₃ from ψ₁: for them (T_N − T_P)/δ = ḡ·d/δ. Curved fields add a truncation error of
-the size of the mesh, which biases the fit by a few thousandths on coarse meshes. So the two numbers are fitted on
-unseen meshes of three sizes, and extrapolated in h².
+Only linear fields distinguish the sum ψ₁ + ψ₃ from ψ₁: for them (T_N − T_P)/δ = ḡ·d/δ. Curved fields add a truncation
+error of the size of the mesh, which biases the fit by a few thousandths on coarse meshes. The two numbers are therefore
+fitted on unseen meshes of three sizes, and extrapolated in h².
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class Coefficients:
         return float(np.sqrt(np.mean((self.flux(table) - table.flux) ** 2))) / table.size
 
     def save(self, path: Path) -> None:
-        """Write its numbers to a file."""
+        """Write the layers and the standardisation to a file."""
         arrays = name_layers(self.layers) | {"centre": self.centre, "spread": self.spread}
         with atomic_path(path) as temporary:
             save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
@@ -105,7 +105,7 @@ def _chunk(
     key: Array,
     first: Array,
 ) -> tuple[eqx.nn.MLP, OptimizerState, Float[Array, ""]]:
-    """So many steps, and the mean of the last losses."""
+    """`steps` optimiser steps from number `first` on; returns weights, state and the mean of the last losses."""
 
     def loss(arrays: eqx.nn.MLP, rows: tuple[Array, Array, Array]) -> Array:
         x, columns, target = rows
@@ -116,15 +116,15 @@ def _chunk(
 
 
 CELLS = (200, 800, 3_200)
-"""Cells of the meshes on which the numbers are fitted: each has half the width of the one before."""
+"""The cells of the meshes on which the numbers are fitted; from one to the next the mesh width halves."""
 
-# Root mean square of ψ₂ − 1 and of ψ₁ + ψ₃ over the faces that a network may have left.
+# The largest root mean square, over faces, of ψ₂ − 1 and ψ₁ + ψ₃ with which consistency counts as learned.
 LARGEST_SPREAD = 0.03
 
 
 @dataclass(frozen=True)
 class FittedNumber:
-    """One number at every size of mesh, its limit, the uncertainty of that, and the fraction it is, if it is one."""
+    """A number fitted on meshes of several sizes, its limit with an uncertainty, and the fraction it stands for."""
 
     by_size: tuple[float, ...]
     limit: float
@@ -152,7 +152,7 @@ class Consistency:
 
     @property
     def holds(self) -> bool:
-        """Whether both numbers are 1 and 0, and those of single faces near them."""
+        """Whether the numbers are 1 and 0, and those of single faces are near them."""
         exact = self.normal.fraction == 1 and self.total.fraction == 0
         return exact and max(self.normal_spread, self.total_spread) <= LARGEST_SPREAD
 
@@ -168,7 +168,8 @@ def fit_limits(network: Coefficients, tables: Sequence[FaceTable]) -> Consistenc
     numbers = []
     for values in fitted.T:
         change = float(values[-1] - values[-2])
-        # Between the last two sizes h² falls to a quarter; the error of the limit is taken as what is still changing.
+        # From the last but one size to the last h² falls to a quarter; the change between them is taken as the
+        # uncertainty.
         limit = float(values[-1]) + change / 3.0
         uncertainty = max(abs(change), 1e-6)
         numbers.append(

@@ -22,7 +22,7 @@ from fluxforge.skew._flux import (
 from fluxforge.skew._problems import SCALAR, Conductivity, Field, Stretched, random_meshes
 
 RANDOM = ("jittered", "regular", "irregular", "quadrilaterals")
-"""The families of which several meshes are taken, since single ones scatter."""
+"""The families of which several meshes are taken, since the scores of single ones scatter."""
 ASPECT = 30.0
 """The largest aspect ratio of the random meshes."""
 
@@ -65,7 +65,7 @@ class SteadyProblem:
         return self.errors_of(balances_of(constants)(self.operator))
 
     def errors_of(self, matrix: csr_array) -> np.ndarray:
-        """The same for given balances of the cells."""
+        """L2 error of each problem for given balances of the cells."""
         off = solve_steady(matrix, self.graph, self.source, self.walls) - self.exact
         return np.asarray(np.sqrt(self.graph.V @ off**2 / self.graph.V.sum()))
 
@@ -76,7 +76,7 @@ class SteadyProblem:
 
 
 class Spectrum:
-    """One mesh on which the longest stable step is measured."""
+    """One mesh on which the longest stable step is computed."""
 
     def __init__(self, mesh: Mesh, conductivity: Conductivity = SCALAR) -> None:
         self.operator = FluxOperator(dual(mesh), conductivity)
@@ -87,7 +87,7 @@ class Spectrum:
 
     @cached_property
     def corrected_step(self) -> float:
-        """That of the corrected flux."""
+        """The longest stable step with the corrected flux."""
         return self.step(CORRECTED)
 
 
@@ -116,14 +116,14 @@ class Scores:
 
 
 def _mean_ratios(constants: Constants, cases: Sequence[SteadyProblem]) -> dict[str, float]:
-    """By kind of problems, the geometric mean over problems and meshes of the error over the corrected flux's."""
+    """For each kind of problems, the geometric mean of error over corrected flux's error, over problems and meshes."""
     logs = np.concatenate([np.log(each.errors(constants) / each.corrected_errors) for each in cases])
     kinds = np.concatenate([each.kinds for each in cases])
     return {str(kind): float(np.exp(np.mean(logs[kinds == kind]))) for kind in np.unique(kinds)}
 
 
 class Judge:
-    """Meshes and problems that choices of ψ are scored on; what does not depend on ψ is computed once."""
+    """The meshes and problems on which choices of ψ are scored; parts that do not depend on ψ are computed once."""
 
     def __init__(
         self,
@@ -135,11 +135,12 @@ class Judge:
         seed: int,
         conductivity: Conductivity = SCALAR,
     ) -> None:
-        # Errors scatter from problem to problem: every mesh has its own, and a family of one mesh those of all.
+        # Errors scatter from problem to problem: every mesh has its own problems, a family of one mesh the problems of
+        # all.
         fields = {k: conductivity.problems((seed, k), problems) for k in seeds}
         whole = {seeds[0]: tuple(each for group in fields.values() for each in group)}
         chosen = {family: fields if family in RANDOM else whole for family in conductivity.families}
-        # Eigenvalues cost the cube of the cells, and the longest step and coercivity hardly depend on their number.
+        # Eigenvalues cost the cube of the cells, and the longest step and the coercivity hardly depend on their number.
         small, smallest = min(8, max(4, 2 * n // 3)), min(6, max(4, n // 2))
         self.cases = {
             f: [SteadyProblem(conductivity.mesh(f, n, k), group, conductivity) for k, group in many.items()]
@@ -154,7 +155,7 @@ class Judge:
         )
 
     def __call__(self, constants: Constants) -> Scores:
-        """The scores of a choice."""
+        """The scores of the choice of ψ with these constants."""
         error = {
             f"{family}, {kind}": ratio
             for family, cases in self.cases.items()

@@ -24,7 +24,7 @@ LINE_FAMILIES = ("squares", "right", "jittered", "quadrilaterals")
 """The families with points on x = ½ for even n, whose faces can follow a jump."""
 KINDS = ("right", "jittered", "irregular", "quadrilaterals")
 """The kinds that random meshes are stretched from."""
-# Of the width of a square: further, and moved squares could be concave.
+# The largest move of a point, relative to the width of a square; with larger ones squares could become concave.
 _LARGEST_MOVE = 0.25
 WAVES, SINES = "waves", "sines"
 """The kinds of steady problems: waves and harmonic functions, and sums of sines, which vanish at the walls."""
@@ -33,9 +33,9 @@ Tensor = Float[np.ndarray, "2 2"]
 
 
 def make_mesh(family: str, n: int, seed: int) -> Mesh:
-    """A mesh of a family with as many cells as squares or triangles of width 1/n; raises InputError for another name.
+    """A mesh of a family with as many cells as there are squares or triangles of width 1/n; else InputError.
 
-    The same on every machine: unstructured meshes come from the built-in generator.
+    It is the same on every machine: unstructured meshes come from the built-in generator.
     """
     if family in ("regular", "irregular"):
         return generate(kind=family, cells=2 * n * n, seed=seed, engine="builtin")
@@ -68,7 +68,7 @@ class Stretched:
 
     @property
     def graph(self) -> DualGraph:
-        """Its dual graph, held at a value on all walls."""
+        """Its dual graph, with Dirichlet conditions on all walls."""
         return dual(self.mesh)
 
 
@@ -82,7 +82,7 @@ def stretch_mesh(family: str, n: int, seed: int, aspect: float, shear: float) ->
 
 
 def random_meshes(count: int, n: int, seed: int, most: float) -> tuple[Stretched, ...]:
-    """So many stretched meshes, the kinds in turn, aspect ratios log-uniform from 1 to `most`, the last one `most`."""
+    """`count` stretched meshes; kinds alternate; aspect ratios are log-uniform up to `most`, the last ones `most`."""
     rng = np.random.default_rng(seed)
     aspects = np.exp(rng.random(count) * np.log(most))
     aspects[-len(KINDS) :] = most
@@ -165,8 +165,8 @@ def random_wave(rng: np.random.Generator) -> Field:
 def random_sines(rng: np.random.Generator, K: Tensor | None = None, *, even: bool = False) -> Field:
     """All products sin(pπx) sin(qπy) with p and q up to 2 or 3, with normal factors; `even`: p is 2 or 4.
 
-    It vanishes on the walls of the unit square; `laplacian` is ∇·K∇T. Never one product alone: on squares, with means
-    of the source, the corrected flux is exact for p = q, and no ratio to its error means anything.
+    It vanishes on the walls of the unit square; `laplacian` is ∇·K∇T. It is never a single product: on squares, with
+    means of the source, the corrected flux is exact for p = q, and a ratio to its error would mean nothing.
     """
     K = np.eye(2) if K is None else K
     upto = np.arange(1, int(rng.integers(3, 5)))
@@ -196,7 +196,8 @@ def random_sines(rng: np.random.Generator, K: Tensor | None = None, *, even: boo
 def manufactured_problems(seed: int | tuple[int, ...], count: int, K: Tensor | None = None) -> tuple[Field, ...]:
     """Solutions of steady problems, T on all walls and −∇·K∇T as the source, K being 1 by default.
 
-    Both kinds in turn: waves, every third of them a harmonic function, and sums of sines, which vanish at the walls.
+    The two kinds alternate: waves, every third of them a harmonic function, and sums of sines, which vanish at the
+    walls.
     """
     rng = np.random.default_rng(seed)
 
@@ -223,16 +224,16 @@ class Conductivity:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that problems with it are solved on."""
+        """The families of meshes on which problems with this conductivity are solved."""
         return FAMILIES if self.right == 1.0 else LINE_FAMILIES
 
     @property
     def on_random_meshes(self) -> "Conductivity":
-        """Itself, or k = 1 where it jumps: no line of faces of a random mesh could follow the jump."""
+        """The conductivity itself, or k = 1 if it jumps: no line of faces of a random mesh could follow the jump."""
         return self if self.right == 1.0 else SCALAR
 
     def on_cells(self, graph: DualGraph) -> CellField:
-        """K in the cells; 1 where K is a tensor."""
+        """The factor k in the cells; 1 if K is a tensor."""
         return np.where(graph.x[:, 0] < 0.5, 1.0, self.right)
 
     def mesh(self, family: str, n: int, seed: int) -> Mesh:
@@ -247,7 +248,7 @@ class Conductivity:
         return Mesh(points, mesh.cells, mesh.boundary, origin=f"{mesh.origin}, a line of faces at x = 1/2")
 
     def problems(self, seed: int | tuple[int, ...], count: int) -> tuple[Field, ...]:
-        """Solutions T of steady problems, both kinds in turn; `laplacian` is ∇·K∇T."""
+        """Solutions T of steady problems, the two kinds alternating; `laplacian` is ∇·K∇T."""
         if self.right == 1.0:
             return manufactured_problems(seed, count, self.tensor)
         rng = np.random.default_rng(seed)
@@ -299,4 +300,4 @@ CONDUCTIVITIES = {
         Conductivity("jump", right=_JUMP),
     )
 }
-"""What ψ is searched for, by name."""
+"""The conductivities for which ψ is searched, by name."""

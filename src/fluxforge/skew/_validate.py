@@ -19,10 +19,10 @@ from fluxforge.skew._flux import (
 from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._problems import SCALAR, SINES, WAVES, Conductivity, Stretched, random_meshes
 
-# Far from the seeds of the search; drawn after the search, its margins and SIZES were settled with others. No choice
-# may be made with them: after a change of the search because of their results, another seed is to be drawn.
+# Far from the seeds of the search; it was drawn after the search, its margins and SIZES had been settled with other
+# seeds. No choice may be made with it: if the search is changed because of its results, another seed has to be drawn.
 _VALIDATION_SEED = 380_889_514
-# Between the seeds of two meshes, and of the problems on them: runs with neighbouring seeds share none.
+# The distance between the seeds of two meshes and of their problems, so that runs with neighbouring seeds share none.
 _STRIDE = 10_007
 SIZES = (9, 18, 36, 72)
 _SPECTRUM = 9
@@ -31,9 +31,9 @@ _FIXED_FAMILIES = ("squares", "right")
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How much a law is validated on, for each family: so many meshes of every size, with as many problems each.
+    """The data on which a law is validated, for each family: `meshes` of every size, each with `problems` of its own.
 
-    Every other problem is of the other kind. On the finest meshes `finest` of the problems, two or more, are solved:
+    The two kinds of problems alternate. On the finest meshes only `finest` problems each, two or more, are solved:
     orders are fitted to the errors of these alone.
     """
 
@@ -81,12 +81,12 @@ class FamilyScore:
 
     @property
     def order(self) -> float:
-        """The least over the kinds."""
+        """The lower order of the two kinds."""
         return min(each.order for each in self.kinds)
 
     @property
     def errors(self) -> tuple[float, ...]:
-        """Root mean squares over the kinds, coarse to fine."""
+        """Root mean squares of the errors over the kinds, coarse to fine."""
         return tuple(float(each) for each in np.sqrt(np.mean(np.square([each.errors for each in self.kinds]), axis=0)))
 
 
@@ -98,7 +98,7 @@ def fit_order(cells: Sequence[int], errors: Sequence[float]) -> float:
 def held_out_cases(
     family: str, n: int, seed: int, size: HeldOut, conductivity: Conductivity = SCALAR
 ) -> list[SteadyProblem]:
-    """Meshes of one size, each with problems of its own; families of one mesh have all problems on that."""
+    """Meshes of one size, each with problems of its own; for a family of one mesh, that mesh with all problems."""
     count = size.finest if n == max(size.sizes) else size.problems
     first = [_VALIDATION_SEED + seed + k * _STRIDE for k in range(size.meshes)]
     fields = [conductivity.problems(each, size.problems)[:count] for each in first]
@@ -125,7 +125,7 @@ def score_family(
         cases = held_out_cases(family, n, seed, size, conductivity)
         cells.append(cases[0].graph.cells)
         base = np.concatenate([case.corrected_errors for case in cases]).reshape(size.meshes, -1)
-        # The kinds take turns in the same way on every mesh.
+        # The kinds alternate in the same way on every mesh.
         kinds = np.concatenate([case.kinds for case in cases]).reshape(base.shape)[0]
         for name, balances in laws.items():
             law_errors = np.concatenate([case.errors_of(balances(case.operator)) for case in cases]).reshape(base.shape)
@@ -145,9 +145,9 @@ def score_family(
 
 
 def summarise_ratios(logs: Sequence[np.ndarray]) -> tuple[float, float, float]:
-    """The mean ratio, its standard error, and the share of problems below 1; logarithms are meshes × problems by size.
+    """The mean ratio, its standard error and the share of problems below 1, from logarithms (meshes × problems).
 
-    Problems are the same at every size, so that the groups are independent, and the sizes of a group are not.
+    Problems are the same at every size, so the groups of one mesh are independent, but the sizes of a group are not.
     """
     groups = np.mean([each.mean(axis=1) for each in logs], axis=0)
     ratio = float(np.exp(groups.mean()))
@@ -172,7 +172,7 @@ def _step_ratios(
 def least_coercivity(
     balances: Balances, *, seed: int, count: int = 96, n: int = 6, conductivity: Conductivity = SCALAR
 ) -> float:
-    """The smallest over the families and random meshes of aspect up to 30."""
+    """The smallest coercivity over the families, and over random meshes with aspect ratios up to 30."""
     conductivity = conductivity.on_random_meshes
     meshes = [conductivity.mesh(family, n, _VALIDATION_SEED + seed) for family in conductivity.families]
     squares = [coercivity(balances(o), o.graph, 1.0) for o in (FluxOperator(dual(m), conductivity) for m in meshes)]
@@ -180,7 +180,7 @@ def least_coercivity(
     return min(*squares, *(coercivity(balances(o), o.graph, each.width) for each, o in chosen))
 
 
-# Laws are validated one after the other on the same meshes: one set for coercivity, one for extrema.
+# Cached, since laws are validated one after the other on the same meshes: one set for coercivity, one for extrema.
 @lru_cache(maxsize=2)
 def _stretched_operators(
     count: int, n: int, seed: int, conductivity: Conductivity
@@ -191,7 +191,7 @@ def _stretched_operators(
 
 @dataclass(frozen=True)
 class Extremes:
-    """On how many of the stretched meshes the steady field leaves [0, 1], the range of its walls, and by how much."""
+    """The number of stretched meshes on which the steady field leaves the walls' range [0, 1], and by how much."""
 
     meshes: int
     violated: int
@@ -201,7 +201,7 @@ class Extremes:
 def measure_extremes(
     balances: Balances, *, seed: int, count: int = 64, n: int = 8, conductivity: Conductivity = SCALAR
 ) -> Extremes:
-    """Steady fields without a source on stretched meshes, one half of the walls at 1 and the other at 0."""
+    """Extrema of steady fields without a source on stretched meshes, one half of the walls at 1 and the other at 0."""
     worst = []
     for _, operator in _stretched_operators(count, n, seed, conductivity):
         graph = operator.graph
@@ -209,5 +209,5 @@ def measure_extremes(
         walls = (at > np.median(at)).astype(float)[:, None]
         T = solve_steady(balances(operator), graph, np.zeros((graph.cells, 1)), walls)
         worst.append(max(0.0, float(T.max()) - 1.0, -float(T.min())))
-    # A thousandth of a millionth is round-off of the solve.
+    # Up to 1e-9 is round-off of the solve.
     return Extremes(count, sum(each > 1e-9 for each in worst), max(worst))
