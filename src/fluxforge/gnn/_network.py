@@ -252,7 +252,7 @@ class Gradient(eqx.Module):
 
     @property
     def ghosts(self) -> Mapping[str, Ghost]:
-        """A ghost shows its owner's gradient."""
+        """The ghost rules of the gradient: a ghost has its owner's."""
         return Formulas(self.stage).ghosts
 
     def sums(self, graph: PaddedGraph, nodes: Nodes, parameters: Quantities) -> dict[str, State]:

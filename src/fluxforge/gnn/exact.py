@@ -199,8 +199,8 @@ def late_network(layers: int, depth: int, width: int, share: float) -> Network:
 def needed_bound(temperature: float, source: float, *, weight: float, fourier: float = 1.0) -> float:
     """B = max(2 w |T|, max(1, 2Fo − 1) |T| + |Δt S|), a bound on all fluxes and new temperatures.
 
-    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is Δt/V Σ α
-    A/δ. A Neumann face sends α A q, which also has to be at most B, and adds Δt/V α A q to T'.
+    `temperature` bounds |T| on cells and Dirichlet faces, `source` |Δt S|, `weight` α A/δ, and `fourier` is
+    Δt/V Σ α A/δ. A Neumann face sends α A q, which also has to be at most B, and adds Δt/V α A q to T'.
     """
     return max(2.0 * weight * temperature, max(1.0, 2.0 * fourier - 1.0) * temperature + source)
 

@@ -63,8 +63,8 @@ def put(values: np.ndarray | np.generic, dtype: DTypeLike | None = None) -> Arra
 class Outflow(eqx.Module):
     """Ghosts of inflow walls where f is not linear: whether the flow leaves depends on the state.
 
-    The flow leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of speed a·n
-    (f(g) − f(u_P))/(g − u_P), enters. `wall` marks the nodes that are such ghosts, `speed` is a·n there, and `carried`
+    The flow leaves where neither the wave of the owner, a·n f′(u_P), nor the jump to the value g outside, of the speed
+    a·n (f(g) − f(u_P))/(g − u_P), enters. `wall` marks the nodes that are such ghosts, `speed` is a·n there, `carried`
     and `slope` are f and f′ as formulas of T.
     """
 

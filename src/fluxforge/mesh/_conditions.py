@@ -43,7 +43,7 @@ _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 def read_conditions(texts: Sequence[str], name: str = "boundary") -> Condition | dict[str, Condition] | None:
     """Read comma-separated lists of TAG=CONDITION, or CONDITION for all faces; None if there are none.
 
-    With both, the latter holds on all tags that are not named, as `rest=CONDITION` does. Commas and colons inside
+    With both, the latter applies to all tags that are not named, as `rest=CONDITION` does. Commas and colons inside
     brackets belong to formulas. Raises InputError, which begins with the `name` of the argument, for anything else.
     """
     per_tag: dict[str, Condition] = {}

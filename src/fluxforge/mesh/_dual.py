@@ -136,7 +136,7 @@ class DualGraph:
         offset = self.centre[face, i] - self.x[:, None, i]
         if not self.wrapped:
             return offset
-        # The far cell of a periodic face sees the image of its centre.
+        # For the far cell of a periodic face, p leads to the image of the centre.
         from_owner = (self.centre[:, i] - self.x[self.owner, i])[face]
         return np.where(self.slot_sign > 0, from_owner, from_owner - self.d[face, i])
 

@@ -158,6 +158,7 @@ def _sides(n: int) -> dict[str, Int[np.ndarray, "n 2"]]:
 def _draw_moves(n: int, rng: np.random.Generator) -> Points:
     """Random vectors of length at most 1: in a disk inside, along the side on the boundary, none at corners."""
     shape = (n + 1, n + 1)
+    # The square root makes the moves uniform in the disk.
     radius, angle = np.sqrt(rng.random(shape)), 2.0 * np.pi * rng.random(shape)
     x, y = radius * np.cos(angle), radius * np.sin(angle)
     x[[0, -1], :] = 2.0 * rng.random((2, n + 1)) - 1.0
@@ -245,6 +246,7 @@ def graded(*, cells: int = DEFAULT_CELLS, ratio: float = 100.0, seed: int = 0, e
     if engine == "auto" and gmsh_problem() is not None:
         engine = "builtin"
     near = 1.0 / ratio
+    # In [0.3, 0.7]², away from the walls.
     point = 0.3 + 0.4 * _draw_attractors(domain, 1, seed)
     make = partial(_find_mesher(engine), domain, attractors=point, seed=seed, near=near)
     mesh = _match_cell_count(make, _cells_times_size_squared(domain, point, near), cells)

@@ -169,6 +169,7 @@ def _check_parts(x: Points, cells: Corners, *, part: Int[np.ndarray, " cells"], 
     sample = np.full(count, -1)
     sample[part[::-1]] = np.arange(len(cells))[::-1]
     inside = _pick_inner_points(x, cells[sample])
+    # The tables of points × edges have at most about this many entries, which bounds the memory.
     step = max(1, 4_000_000 // max(len(rim.a), 1))
     for begin in range(0, count, step):
         covered = _count_windings(inside[begin : begin + step], rim)

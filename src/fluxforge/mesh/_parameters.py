@@ -264,6 +264,6 @@ def unit_volume(graph: DualGraph) -> tuple[DualGraph, float]:
         centre=graph.centre / length,
         # q is a gradient: temperature over length.
         value=np.where(graph.neumann, graph.value * length, graph.value),
-        # h of a Robin wall is K over a length, and K stays.
+        # h of a Robin wall is K over a length, and K does not change.
         transfer=None if graph.transfer is None else graph.transfer * length,
     ), length

@@ -1,6 +1,6 @@
 """Read meshes and cell data from files.
 
-Before a reader sees a file, it is checked to be a regular file of a known format that announces no more data than it
+Before a file is read, it is checked: it has to be a regular file of a known format that announces no more data than it
 holds.
 """
 

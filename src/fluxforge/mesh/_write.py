@@ -37,7 +37,7 @@ def write(
 
     Coordinates and `cell_data` (a number or a vector per cell) are written with every digit. Only `.msh` files hold
     boundary tags and regions, as physical names, and the order of cells; in other formats triangles and their data come
-    before quadrilaterals. Raises InputError for what the format cannot hold.
+    before quadrilaterals. Raises InputError for data that the format cannot hold.
     """
     check_mesh(mesh)
     path = Path(check_path(path, "path"))
@@ -176,7 +176,7 @@ def _node_lines(mesh: Mesh) -> Iterator[str]:
     count = len(mesh.points)
     yield from ("$Nodes", f"1 {count} 1 {count}", f"2 1 0 {count}")
     yield from map(str, range(1, count + 1))
-    # repr keeps every digit and no more.
+    # repr writes the fewest digits that determine a number.
     yield from (f"{x!r} {y!r} 0" for x, y in mesh.points.tolist())
     yield "$EndNodes"
 

@@ -148,7 +148,7 @@ def connection_vector(equation: Equation, axes: Axes) -> Vector:
 def least_squares_gradient(e: Vector, state: State, tag: str, axes: Axes) -> Stage:
     """The stage that solves  Σ e eᵀ/|e|² ∇u = Σ e (u_N − u_P)/|e|²  for the outputs g_x, …
 
-    A ghost shows its owner's gradient.
+    A ghost has its owner's gradient.
     """
     square = symbol("delta") ** 2 if e == vector_symbols("d", axes) else dot(e, e)
     parts = dict(zip(axes, e, strict=True))
@@ -192,4 +192,4 @@ CORRECTED = Space(
 """The corrected flux, exact for linear fields."""
 
 DIFFUSION: tuple[Space, ...] = (HARMONIC, ARITHMETIC, CORRECTED)
-"""The discretisations of diffusion beside the two-point flux."""
+"""The discretisations of diffusion other than the two-point flux."""

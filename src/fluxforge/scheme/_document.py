@@ -60,8 +60,8 @@ def split_name(name: str) -> Parts | None:
 def named_scheme(name: str, equation: Equation | None, dimension: int) -> Scheme | None:
     """The scheme of a built-in name, or of a name that `split_name` reads; None for any other name.
 
-    Without an equation, it is the equation that the space is for: heat, or advection. Raises SchemeError for a space
-    that does not serve the equation.
+    The default equation is the one that the space is for: heat, or advection. Raises SchemeError for a space that does
+    not serve the equation.
     """
     parts = split_name(name)
     wanted = equation or (HEAT if parts is None else parts.space.default)

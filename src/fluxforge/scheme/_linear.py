@@ -116,8 +116,8 @@ _DECIMAL = 1e-12
 def amplification(scheme: Scheme) -> sp.Expr | None:
     """R(z) as a rational function: the factor of T in one cell between walls.
 
-    None if there is none, as for a scheme that is not linear in T. For a scheme that is a function of one operator, T'
-    = R(Δt G) T on every mesh. Whether it is one has to be checked on a mesh with more than one cell.
+    None if there is none, as for a scheme that is not linear in T. If a scheme is a function of one operator, then
+    T' = R(Δt G) T on every mesh; whether it is one has to be checked on a mesh with more than one cell.
     """
     for outflow in (False, True) if scheme.equation.velocity is not None else (False,):
         cell = one_cell(scheme, outflow=outflow)

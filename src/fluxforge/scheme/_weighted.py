@@ -83,8 +83,8 @@ def face_invariants(equation: Equation) -> dict[str, sp.Expr]:
 
     `total` = Fo_P + Fo_N; `contrast` = ((Fo_P − Fo_N)/total)²; `share` = the face's own number √(Fo_fP Fo_fN)/total, 0
     at a Dirichlet wall. With transport, d = (|∂F/∂u_P| − |∂F/∂u_N|)/(|∂F/∂u_P| + |∂F/∂u_N|) gives its direction and its
-    strength relative to diffusion, ±1 for an upwind flux alone: `upwind` = d², if there is diffusion too, and `drift` =
-    d (Fo_P − Fo_N)/total. With a reaction, its numbers r Δt (`reaction_numbers`).
+    strength relative to diffusion, ±1 for an upwind flux alone: `upwind` = d², if there is diffusion too, and
+    `drift` = d (Fo_P − Fo_N)/total. With a reaction, its numbers r Δt (`reaction_numbers`).
     """
     here, there = symbol(f"{LOCAL}_P"), symbol(f"{LOCAL}_N")
     total = here + there

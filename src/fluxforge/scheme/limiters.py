@@ -35,8 +35,8 @@ R, Q, C = symbol("r"), symbol("q"), symbol("c")
 
 # Added to the square of a difference: r keeps its sign and shrinks, so that a bounded φ stays within its bounds.
 _SQUARED = sp.Float(1e-30)
-# c as φ sees it stays this far from 0 and 1, where 2r/c and 2/(1 − c) are not finite; with the number above, the
-# denominator of 2r/c stays within single precision.
+# In φ, c is kept this far from 0 and 1, where 2r/c and 2/(1 − c) are not finite; with the number above, the
+# denominator of 2r/c stays within the range of single precision.
 LEAST_COURANT = sp.Float(1e-6)
 
 

@@ -110,7 +110,7 @@ def gradient_names(dimension: int) -> tuple[str, ...]:
 
 @cache
 def gradient_stage(dimension: int) -> Stage:
-    """The least-squares gradient of T in every cell; a ghost shows its owner's."""
+    """The stage of the least-squares gradient of T in every cell; a ghost has its owner's."""
     axes = COORDINATES[:dimension]
     return least_squares_gradient(vector_symbols("d", axes), State(), "", axes)
 

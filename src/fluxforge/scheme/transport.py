@@ -19,8 +19,8 @@ r = 2 g_P·d/(u_N − u_P) − 1 (Darwish & Moukalled, Int. J. Heat Mass Transfe
 u_N − 2 g_P·d. On lattices of squares that is the value of the cell behind P, and the flux that of `limiters`. On
 triangles no cell lies there, and 0 ≤ φ ≤ min(2r/c, 2/(1 − c)) implies no bound.
 
-The values stay bounded if they are cut. With forward Euler, a velocity without divergence and the Courant number c_P =
-Δt Σ max(s, 0) A/(C V) of the total outflow of P, the new value is
+The values stay bounded if they are cut. With forward Euler, a velocity without divergence and the Courant number
+c_P = Δt Σ max(s, 0) A/(C V) of the total outflow of P, the new value is
 
     u_P − Σ_out c_f e_f − Σ_in c_f (u_P − u_f),   Σ_out c_f = Σ_in c_f = c_P,   e_f = u_f − u_P,
 

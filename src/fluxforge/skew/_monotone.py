@@ -1,4 +1,4 @@
-"""A steady field that keeps the range of its walls: the two-point flux, corrected as far as that allows.
+"""A steady field that stays in the range of its walls: the two-point flux, corrected as far as that allows.
 
     F = F₂ + α (F_ψ − F₂),   0 ≤ α ≤ 1 on every face,
 

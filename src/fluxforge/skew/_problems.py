@@ -33,7 +33,7 @@ Tensor = Float[np.ndarray, "2 2"]
 
 
 def make_mesh(family: str, n: int, seed: int) -> Mesh:
-    """A mesh of a family with as many cells as there are squares or triangles of width 1/n; else InputError.
+    """A mesh of a family with as many cells as squares or triangles of width 1/n; InputError for an unknown family.
 
     It is the same on every machine: unstructured meshes come from the built-in generator.
     """

@@ -1,4 +1,4 @@
-"""A chosen law on meshes and problems that the search did not see: orders, errors, steps, coercivity, extrema."""
+"""A chosen law on meshes and problems that the search did not use: orders, errors, steps, coercivity, extrema."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class KindScore:
-    """A scheme on one family of meshes beside the corrected flux, with problems of one kind.
+    """A scheme compared with the corrected flux, on one family of meshes with problems of one kind.
 
     - `errors`: root mean squares of L2 errors over the problems, coarse to fine, and `order`, fitted to them;
     - `error_ratio`: error over that of the corrected flux on the same mesh with the same problem, as a geometric mean
@@ -63,7 +63,7 @@ class KindScore:
 
 @dataclass(frozen=True)
 class FamilyScore:
-    """A scheme on one family of meshes beside the corrected flux, by kind of problems.
+    """A scheme compared with the corrected flux, on one family of meshes by kind of problems.
 
     `worst` is the kind with the largest error over the corrected flux's; `step_ratio` is the least over the meshes of
     the stable step over that of the corrected flux.

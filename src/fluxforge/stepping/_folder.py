@@ -13,7 +13,7 @@ from fluxforge.errors import InputError
 from fluxforge.run._durable import explain_failure
 from fluxforge.run._folder import LOCK, lock_folder
 
-# The files of a run or a comparison beside its fields; the summaries are written last and removed first.
+# The files of a run or a comparison besides its fields; the summaries are written last and removed first.
 SUMMARIES = ("summary.json", "compare.json")
 
 

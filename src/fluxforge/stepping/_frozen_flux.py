@@ -43,7 +43,7 @@ Reaction = Callable[[CellField], CellField]
 class FrozenFlux:
     """One step u' of a tableau with weighted faces.
 
-    `rate` u + `constant` + `reaction`(u) is Δt k_0, and `later` are the Z_j; `reaction`, None where there is none, is
+    `rate` u + `constant` + `reaction`(u) is Δt k_0, and `later` are the Z_j; `reaction`, None without one, is
     Δt r(u)/c. With `constants`, one per stage, there are as many Z_j as stages, and Δt k_j = Z_j (u + D_j) +
     constants[j] + reaction: the ablation in which every flux is weighted.
     """

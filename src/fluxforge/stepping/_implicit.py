@@ -169,7 +169,7 @@ def iterative_stepper(
 
 
 def multigrid_solver(step: Operator, weight: Float[np.ndarray, " cells"], name: str) -> Multigrid:
-    """The hierarchy of `weight` times the system; InputError where that is not a symmetric M-matrix."""
+    """The multigrid hierarchy of `weight` times the system; InputError unless that is a symmetric M-matrix."""
     left = symmetric_system(step, weight)
     if left is None or not np.isfinite(condition_bound(step)):
         raise InputError(

@@ -50,6 +50,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _compile(function: _Function) -> _Function:
     """Compile on first call. `unwrap` removes the run-time type checks of the tests, which cannot be compiled."""
+    # "contract" alone: a product and a sum may be fused, but sums are not reordered.
     compiled: Any = njit(nogil=True, fastmath={"contract"})(inspect.unwrap(function))
     return cast(_Function, compiled)
 

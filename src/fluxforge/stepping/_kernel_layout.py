@@ -21,8 +21,8 @@ ARRIVED, GIVEN_UP, TAKEN = 0, 8, 16
 # More ranges of cells than threads: if other programs slow down a thread, the others take over its ranges.
 PARTS_PER_THREAD = 2
 LEAST_CELLS_PER_THREAD = 4096
-# The size of a core's second cache, the share of it that rows and fields of the active fronts may fill, and the size
-# that is assumed if the system does not tell it.
+# Where the system states the size of a core's second-level cache, the share of the cache that rows and fields of the
+# active fronts may fill, and the size in bytes that is assumed if the system does not state it.
 SECOND_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 SHARE_OF_CACHE = 1.0
 USUAL_CACHE = 2**19
@@ -152,7 +152,7 @@ def _depth(bytes_per_cell: int, reach: int, cells: int) -> int:
 
 
 def second_cache_bytes() -> int:
-    """Bytes of a core's second cache."""
+    """The size of a core's second-level cache, in bytes."""
     try:
         return int(SECOND_CACHE.read_text().strip().removesuffix("K")) * 1024
     except (OSError, ValueError):

@@ -105,10 +105,11 @@ def step_limit(
     """The largest step with |R(Δt λ)| ≤ 1 for the fastest eigenvalues λ of the scheme's generator.
 
     None if the scheme is not a function R of one operator. Modes that grow no faster than the equation's reaction makes
-    fields grow are left out: the exact solution grows too. On large meshes it takes long to find the eigenvalue to five
-    digits. Unless `precise`, it is enclosed by a few dozen Lanczos steps if cV·G is symmetric; if it is not, and |R| ≤
-    1 on the whole negative axis, `rate` is the largest row sum, an upper bound. Raises NumericalError if the
-    eigenvalues are not found.
+    fields grow are left out: the exact solution grows too.
+
+    On large meshes it takes long to find the eigenvalue to five digits. Unless `precise`, it is enclosed by a few dozen
+    Lanczos steps if cV·G is symmetric; if it is not, and |R| ≤ 1 on the whole negative axis, `rate` is the largest row
+    sum, an upper bound. Raises NumericalError if the eigenvalues are not found.
     """
     check_scheme(scheme), check_graph(graph)
     factor = amplification(scheme) if is_one_operator(scheme) else None

@@ -251,6 +251,7 @@ def march(
     """Step to every mark and save the field there, until it blows up; the time of compilation is not counted."""
     run = March([0], [T])
     state = advance.enter(T)
+    # Compiles the step before time is measured.
     jax.block_until_ready(advance.repeat(state, 1))
     seconds = 0.0
     for mark in plan.marks:

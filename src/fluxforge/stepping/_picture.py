@@ -63,7 +63,7 @@ def comparison_figure(
         drawn.draw(panel, mesh)
         place = panel.get_subplotspec()
         if place is not None and place.colspan.start >= 2:
-            panel.set_ylabel("")  # it would meet the label of the colour bar on the left
+            panel.set_ylabel("")  # it would overlap the label of the colour bar on the left
     return figure
 
 

@@ -133,7 +133,7 @@ def _wall(wall: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def read_problem(folder: str | os.PathLike[str]) -> Problem:
-    """The problem of a run's folder; raises InputError for a folder that holds none, or a broken one."""
+    """The problem of a run's folder; raises InputError for a folder without a problem, or with a damaged one."""
     return _Reader(folder).problem()
 
 

@@ -1,7 +1,7 @@
 """Steady states: the field that a linear scheme leaves unchanged, by one linear system instead of time steps.
 
 A linear scheme integrates dT/dt = G T + N S + b. Its steady state solves c V (G T + N S + b) = 0: these rows are the
-balances of the cells. It is unique if a wall or a reaction ties the field to a value.
+balances of the cells. The steady state is unique if a wall or a reaction ties the field to a value.
 """
 
 import os

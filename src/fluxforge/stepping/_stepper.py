@@ -166,7 +166,7 @@ _BITS = 16
 
 
 def local_order(graph: DualGraph) -> Int[np.ndarray, " cells"] | None:
-    """The order of the cells along Hilbert's curve (in space, Morton's); None if the mesh's own order is local."""
+    """The cells along Hilbert's curve (in space, Morton's); None if the mesh is small or its own order is local."""
     if graph.cells < 4096:
         return None
     return None if _is_banded(graph) else (hilbert_order if graph.dimension == 2 else morton_order)(graph.x)

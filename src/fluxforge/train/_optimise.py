@@ -74,6 +74,7 @@ def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vec
         theta, cost, damping = held
         r, J = residual(theta), jax.jacfwd(residual)(theta)
         H, g = J.T @ J, J.T @ r
+        # Positive even for parameters without effect on the residual, so that the system is definite.
         scale = jnp.diag(H) + 1e-12 * jnp.trace(H) / len(theta) + 1e-30
         move = jax.scipy.linalg.solve(H + damping * jnp.diag(scale), -g, assume_a="pos")
         tried = theta + move

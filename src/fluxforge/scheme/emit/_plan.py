@@ -1,4 +1,4 @@
-"""What the code of all targets shares: arguments, messages, geometry; a title, the formula in plain text, the mesh."""
+"""Parts of the code of all targets: arguments, messages, geometry; a title, the formula in plain text, the mesh."""
 
 import re
 import textwrap
