@@ -11,8 +11,8 @@ from fluxforge.certify.patch import alignment, linear_field_defect
 from fluxforge.certify.semidiscrete import other_equation
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._face_values import relative_divergence
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import relative_divergence
 from fluxforge.mesh._parameters import Settings, resolve
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._document import find, split_name

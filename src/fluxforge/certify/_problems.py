@@ -16,8 +16,8 @@ from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import COORDINATES, AtMost, Below, Select, symbol, symbols_of
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._face_values import face_conormals
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import face_conormals
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.pde._parameter import Rank, Where

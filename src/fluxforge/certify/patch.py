@@ -10,8 +10,8 @@ from fluxforge.certify._problems import Problem, as_graph, diffusion_rate, with_
 from fluxforge.certify._studies import PatchTest
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._face_values import face_conormals
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import face_conormals
 from fluxforge.mesh._parameters import Settings
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words

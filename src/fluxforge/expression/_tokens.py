@@ -134,3 +134,15 @@ def _between_commas(text: str, tokens: list[Token]) -> list[list[Token]]:
     if len(parts) > 1 and not all(parts):
         raise error_at(text, tokens[0].column, "a component that is empty")
     return parts
+
+
+def split_outside_brackets(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators that are not inside brackets, of a text that need not be a formula."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts

@@ -29,6 +29,7 @@ from fluxforge.mesh._conditions import (
 )
 from fluxforge.mesh._domain import AbstractDomain, Disk, Polygon, unit_square
 from fluxforge.mesh._dual import DualGraph, OnDemand, ParameterFields, check_graph
+from fluxforge.mesh._face_values import divergence, face_conormals, relative_divergence
 from fluxforge.mesh._generate import ALL_FAMILIES as FAMILIES
 from fluxforge.mesh._generate import (
     cross_triangles,
@@ -46,7 +47,7 @@ from fluxforge.mesh._generate import (
 from fluxforge.mesh._generate_gmsh import gmsh_problem
 from fluxforge.mesh._hops import Lines, Paths, Ring, lines, paths, ring
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameter_values import Curl, Setting, divergence, face_conormals, relative_divergence
+from fluxforge.mesh._parameter_values import Curl, Setting
 from fluxforge.mesh._parameters import (
     Settings,
     exchange_weights,

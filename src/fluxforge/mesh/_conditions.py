@@ -9,6 +9,7 @@ import numpy as np
 
 from fluxforge._arguments import describe_value
 from fluxforge.errors import InputError
+from fluxforge.expression._tokens import split_outside_brackets
 from fluxforge.mesh._boundary import Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
 from fluxforge.pde._equation import Equation
 
@@ -47,7 +48,7 @@ def read_conditions(texts: Sequence[str], name: str = "boundary") -> Condition |
     brackets belong to formulas. Raises InputError, which begins with the `name` of the argument, for anything else.
     """
     per_tag: dict[str, Condition] = {}
-    for spec in (part for text in texts for part in _split_outside(text, ",")):
+    for spec in (part for text in texts for part in split_outside_brackets(text, ",")):
         where = f"{name} {spec.strip()!r:.80}"
         tag, *parts = (part.strip() for part in _EQUALS.split(spec)) if _EQUALS.search(spec) else (REST, spec.strip())
         if len(parts) != 1 or not tag:
@@ -58,24 +59,12 @@ def read_conditions(texts: Sequence[str], name: str = "boundary") -> Condition |
     return per_tag[REST] if set(per_tag) == {REST} else per_tag or None
 
 
-def _split_outside(text: str, separator: str) -> list[str]:
-    """The parts between separators that are not inside brackets."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        if character == separator and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
 def _read_condition(text: str, where: str) -> Condition:
     if text == INSULATED:
         return Neumann(0.0)
     if difflib.get_close_matches(text, [INSULATED], cutoff=0.8):
         raise InputError(f"{where}: did you mean {INSULATED}?")
-    word, *formulas = (part.strip() for part in _split_outside(text, ":"))
+    word, *formulas = (part.strip() for part in split_outside_brackets(text, ":"))
     if not word or not all(formulas):
         raise InputError(f"{where}: the formula is missing; write {_FORMS}")
     if not formulas:

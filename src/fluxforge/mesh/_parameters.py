@@ -14,13 +14,12 @@ from fluxforge.errors import EquationError, InputError
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._dual import DualGraph, OnDemand, ParameterFields, check_graph, normal_part, tangential_length
+from fluxforge.mesh._face_values import face_conormals, face_velocities
 from fluxforge.mesh._parameter_values import (
     AtTime,
     Setting,
     cell_sites,
-    face_conormals,
     face_sites,
-    face_velocities,
     parameter_depends_on_time,
     read_number,
     scalars_at,
