@@ -1,4 +1,4 @@
-"""Formulas: text → SymPy by a whitelist parser, back to text, and onto arrays. No text is ever executed."""
+"""Formulas: parsed by a whitelist into SymPy, printed, and evaluated on arrays. No text is ever executed."""
 
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import Components, field, parse, parse_components

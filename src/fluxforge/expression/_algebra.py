@@ -1,4 +1,4 @@
-"""SymPy operations with limits: results of bounded size, finite real constants, and our own forms of slow cases."""
+"""SymPy operations with limits: results of bounded size, finite real constants, and replacements of slow operations."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from fluxforge.expression._symbols import (
 )
 
 OUT_OF_RANGE = "a number outside the range of double precision"
-# Sums of constants smaller than this part of their terms are treated as cancelling: some hundred roundings.
+# A sum of constants below this fraction of the sum of their moduli is treated as cancelling: some hundred roundings.
 _ROUNDING = 1e-13
 
 
@@ -47,7 +47,10 @@ class Gate:
         self._constants: dict[sp.Basic, float] = {}
 
     def admit(self, expr: sp.Expr) -> sp.Expr:
-        """Return the expression, or the integer that a small decimal equals; raise RefusalError beyond a limit."""
+        """Return the expression; a decimal below EXACT_BELOW with an integer value is returned as that integer.
+
+        Raises RefusalError if a limit is exceeded.
+        """
         for node in leaves_first(expr, self._sizes):
             self._sizes[node] = self._check(node)
         if expr.is_Float and abs(expr) < EXACT_BELOW and float(expr).is_integer():
@@ -114,7 +117,10 @@ _LOG_OF_LARGEST = 700.0
 
 
 class Algebra:
-    """Builds expressions out of admitted ones, and admits what it built; `constant` gives the values of constants."""
+    """Builds expressions from admitted ones and admits each result, or raises RefusalError.
+
+    `constant` evaluates expressions without symbols.
+    """
 
     def __init__(self, constant: ConstantValue) -> None:
         self._gate = Gate(constant)
@@ -166,11 +172,11 @@ class Algebra:
         return self._gate.admit(sp.Pow(base, exponent) if plain else self._root(base, exponent))
 
     def call(self, name: str, arguments: Sequence[sp.Expr]) -> sp.Expr:
-        """A function named in `ARITY`."""
+        """The function `name` of `ARITY`, applied to its arguments."""
         return self._gate.admit(self._functions[name](*arguments))
 
     def compare(self, operator: str, left: sp.Expr, right: sp.Expr) -> sp.Expr:
-        """1 where `left operator right` holds, 0 elsewhere; one of < <= > >=."""
+        """1 where `left operator right` holds, 0 elsewhere; `operator` is one of < <= > >=."""
         small, large = (left, right) if operator[0] == "<" else (right, left)
         kind: Callable[..., sp.Expr] = AtMost if operator.endswith("=") else Below
         a, b = self._gate.value(small), self._gate.value(large)
@@ -193,7 +199,7 @@ class Algebra:
         return sp.Mul(*(self._root(square, exponent) for square in squares), sp.Pow(rest, exponent))
 
     def _exp(self, argument: sp.Expr) -> sp.Expr:
-        # SymPy turns exp(n*log(2)) into the integer 2**n: n must be small before it is asked.
+        # SymPy turns exp(n*log(2)) into the integer 2**n, so that n has to be checked before SymPy is called.
         for term in (argument, *sp.Add.make_args(argument)):
             if abs(self._gate.value(term)) > _LOG_OF_LARGEST:
                 raise RefusalError(OUT_OF_RANGE)
@@ -205,7 +211,10 @@ class Algebra:
         return sp.log(argument)
 
     def _abs(self, argument: sp.Expr) -> sp.Expr:
-        """|c·Π bᵢ| = |c|·Π|bᵢ|, the factors of unknown sign together. SymPy takes exponential time on fractions."""
+        """|c·Π bᵢ| = |c|·Π|bᵢ|, with one modulus for all factors of unknown sign.
+
+        SymPy's own simplification takes exponential time on fractions.
+        """
         number, rest = argument.as_coeff_Mul()
         if rest.is_Pow and rest.exp.is_Integer:
             return sp.Mul(abs(number), sp.Pow(self._abs(rest.base), rest.exp))

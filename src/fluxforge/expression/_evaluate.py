@@ -38,7 +38,7 @@ def _as_number(xp: Any, holds: Value, *sides: Value) -> Value:
 
 
 def _select(xp: Any, condition: Value, a: Value, b: Value) -> Value:
-    """Either branch, in the common type of all three: of two constant branches NumPy would make doubles."""
+    """`where` in the common type of all three arguments: for two constant branches NumPy alone would return float64."""
     kind = xp.result_type(condition, a, b)
     return xp.where(condition != 0, xp.asarray(a, kind), xp.asarray(b, kind))
 
@@ -65,16 +65,18 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Value], xp: Any) -> Value
     """expr(values), with the functions of `xp` (`numpy` or `jax.numpy`); a Python float if nothing is an array.
 
     Numbers are Python floats, so arrays keep their dtype. Equal subexpressions are computed once, a product is one
-    quotient (a·b)/(c·d), and x**(1/2) is a square root. Roots of negative numbers are nan, as `xp` has it.
-    A comparison is 1 or 0. Both branches of where(…) are evaluated everywhere and one is taken: the other may be nan
-    there. A gradient by JAX is nan then all the same; `pde.differentiate` differentiates branch by branch.
+    quotient (a·b)/(c·d), and x**(1/2) is a square root. Roots of negative numbers are nan, as in `xp`.
+    A comparison is 1 or 0. Both branches of where(…) are evaluated everywhere: the one that is not taken may be nan,
+    but then a gradient by JAX is nan, too; `pde.differentiate` differentiates branch by branch.
+    Raises ExpressionError for a symbol without a value, a node that formulas cannot have, or a constant that is not a
+    finite real number.
     """
     memo = {symbol: float(value) if type(value) is int else value for symbol, value in values.items()}
     return Walk(memo, xp)(expr)
 
 
 def evaluate_constant(expr: sp.Expr, memo: dict[sp.Basic, Value]) -> float:
-    """The value of an expression without symbols; `memo` is read and filled."""
+    """The value of an expression without symbols; `memo` holds the values of subexpressions, and new ones are added."""
     value: float = Walk(memo, _FLOATS)(expr)
     return value
 
@@ -86,7 +88,7 @@ class Walk:
         self._memo, self._xp = memo, xp
 
     def __call__(self, expr: sp.Basic) -> Value:
-        """The value of an expression."""
+        """The value of an expression; raises ExpressionError as `evaluate` does."""
         for node in leaves_first(expr, self._memo, _needs):
             try:
                 self._memo[node] = self._node(node)

@@ -42,13 +42,13 @@ COMPARISON_SIGNS = ("<", "<=", ">", ">=")
 
 
 def parse(text: str, symbols: Mapping[str, sp.Symbol] | Iterable[str]) -> sp.Expr:
-    """The formula `text` as a SymPy expression of the given symbols, or an `ExpressionError` that shows where.
+    """The formula `text` as a SymPy expression of the given symbols.
 
     Numbers, the names in `symbols`, `pi`, `+ - * / **` (or `^`), brackets, comparisons `< <= > >=`, which are 1 or 0,
     and sqrt exp log sin cos tan tanh abs sign min max where; Python's precedence. Integers and their quotients are
     exact, decimals are doubles. Names become real symbols; those of a mapping are used as they are. The result is a
     fixed point: `parse(to_text(e), …) == e`. Formulas are real, and SymPy simplifies them: sqrt(x**2) is abs(x),
-    sqrt(x)**2 is x.
+    sqrt(x)**2 is x. Raises ExpressionError, which quotes the text and the column.
     """
     table = _symbol_table(symbols)
     try:
@@ -112,11 +112,11 @@ class _Bracket:
         self._comparison: tuple[Token, sp.Expr] | None = None
 
     def operand(self, sign: sp.Integer, expr: sp.Expr) -> None:
-        """± expr, where an operand was expected."""
+        """Add the operand ± expr."""
         self._powers.append((sign, expr))
 
     def operator(self, token: Token) -> None:
-        """One of + - * / ** < <= > >=, after an operand."""
+        """Add an operator, one of + - * / ** < <= > >=, after an operand."""
         if token.text in COMPARISON_SIGNS:
             self._compare(token)
         elif token.text == "**":
@@ -129,7 +129,7 @@ class _Bracket:
             self._signs.append(token)
 
     def end_argument(self, token: Token) -> None:
-        """A comma, a closing bracket or the end of the text."""
+        """End an argument, at a comma, a closing bracket or the end of the text."""
         expr = self._end_sum(token)
         if self._comparison is not None:
             operator, left = self._comparison
@@ -203,7 +203,7 @@ class _Parser:
         return self._tokens[self._next - 1]
 
     def _operand(self) -> None:
-        """{ + | - | ( | function( } then a number or a name."""
+        """Read `{ + | - | ( | function( }`, then a number or a name."""
         while True:
             sign = self._sign()
             token = self._peek

@@ -49,14 +49,17 @@ def is_negative(term: sp.Expr) -> bool:
 class AbstractPrinter(abc.ABC):
     """Writes expressions, leaves first: Python's recursion limit does not bound their depth.
 
-    A dialect says how symbols, numbers, products, powers and functions are written, and in which order terms stand.
-    `pieces` are the texts of the nodes that are written.
+    A dialect defines how symbols, numbers, products, powers and functions are written, and the order of terms.
+    `pieces` holds the text and precedence of every node written so far.
     """
 
     pieces: dict[sp.Basic, Piece]
 
     def write(self, expr: sp.Expr) -> str:
-        """The expression as it stands on a line of its own; ExpressionError for a node that formulas cannot have."""
+        """The text of an expression, without brackets around it.
+
+        Raises ExpressionError for a node that formulas cannot have.
+        """
         for node in leaves_first(expr, self.pieces):
             self.pieces[node] = self._node(node)
         return self.text(expr)
@@ -77,7 +80,7 @@ class AbstractPrinter(abc.ABC):
         return f"({text})"
 
     def is_below(self, factor: sp.Expr) -> bool:
-        """Whether a factor b**e belongs below the line of a fraction."""
+        """Whether a factor b**e is written in the denominator."""
         return bool(factor.is_Pow and factor.exp.is_number and factor.exp < 0)
 
     @property
@@ -87,15 +90,15 @@ class AbstractPrinter(abc.ABC):
 
     @abc.abstractmethod
     def symbol(self, name: str) -> str:
-        """A symbol."""
+        """The text of a symbol."""
 
     @abc.abstractmethod
     def constant(self, expr: sp.Expr) -> Piece | None:
-        """A number that is not written out, such as π; None for anything else."""
+        """The text of a number that has a name, such as π; None for anything else."""
 
     @abc.abstractmethod
     def number(self, expr: sp.Number) -> Piece:
-        """An integer, a fraction or a decimal."""
+        """The text of an integer, a fraction or a decimal."""
 
     @abc.abstractmethod
     def signed_terms(self, expr: sp.Add) -> Sequence[tuple[bool, str]]:
@@ -103,11 +106,11 @@ class AbstractPrinter(abc.ABC):
 
     @abc.abstractmethod
     def print_unsigned(self, expr: sp.Expr) -> Piece:
-        """A product, power or number as one quotient, without its sign."""
+        """The text of a product, power or number as one quotient, without its sign."""
 
     @abc.abstractmethod
     def root(self, text: str) -> str:
-        """A square root."""
+        """The square root of what `text` says."""
 
     @abc.abstractmethod
     def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:
@@ -115,22 +118,22 @@ class AbstractPrinter(abc.ABC):
 
     @abc.abstractmethod
     def compare(self, left: str, operator: str, right: str) -> str:
-        """A comparison as a number, 1 or 0."""
+        """The text of a comparison that is used as a number, 1 or 0."""
 
     @abc.abstractmethod
     def select(self, condition: sp.Expr, statement: str | None, a: str, b: str) -> str:
-        """A choice; `statement` is the condition where it is a comparison."""
+        """The text of where(condition, a, b); `statement` is the condition as a relation if it is a comparison."""
 
     @abc.abstractmethod
     def extreme(self, name: str, texts: list[str]) -> str:
-        """The minimum or maximum of two texts or more, which are sorted."""
+        """The text of the minimum or maximum, called `name`, of two or more sorted texts."""
 
     def relation(self, left: str, operator: str, right: str) -> str:
-        """A comparison as a statement."""
+        """The text of a comparison that is used as a condition."""
         return f"{left} {operator} {right}"
 
     def call(self, kind: type, name: str, argument: str) -> str:
-        """A function of one argument."""
+        """The text of a function of one argument."""
         return f"{name}({argument})"
 
     def _node(self, expr: sp.Basic) -> Piece:
@@ -189,14 +192,15 @@ class AbstractPrinter(abc.ABC):
 def to_text(expr: sp.Expr) -> str:
     """The formula as text, for instance `A*alpha/delta*(T_N - T_P)`; deterministic, and `parse` reads it back.
 
-    Decimals have the digits that give the same double back; a decimal with an integer value prints as the integer.
+    Decimals have enough digits to be read back as the same double; those with an integer value are printed as integers.
+    Raises ExpressionError for a node that formulas cannot have.
     """
     return _Formula().write(expr)
 
 
 @dataclass
 class _Formula(AbstractPrinter):
-    """Formulas as `parse` reads them. It takes a quotient with everything behind it for one product."""
+    """The dialect that `parse` reads, in which a quotient and all factors after it are one product."""
 
     pieces: dict[sp.Basic, Piece] = field(default_factory=dict)
 
@@ -251,7 +255,7 @@ class _Formula(AbstractPrinter):
         return "*".join(["*".join(above or ["1"]) + below, *sums]), PRODUCT
 
     def _print_denominator(self, number: str, powers: Sequence[_Power]) -> str:
-        """`/(2*a*b**2)/(c + d)`: a number and a sum in one bracket would be multiplied out."""
+        """`/(2*a*b**2)/(c + d)`: SymPy would multiply out a number and a sum in one bracket."""
         plain = [number] if number != "1" else []
         plain += self._sort_texts((base, e) for base, e in powers if not (base.is_Add and e == 1))
         first = [f"({'*'.join(plain)})"] if len(plain) > 1 else plain

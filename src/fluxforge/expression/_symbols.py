@@ -1,8 +1,8 @@
 """The parts of formulas: symbols, comparisons and choices, limits, and traversal of expression trees without recursion.
 
 Comparisons `a < b`, `a <= b` and choices `where(condition, a, b)` are functions whose values are numbers. SymPy's own
-relations are not numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is rebuilt. These
-stay as they are written; only those that numbers decide are evaluated.
+relations are not numbers (1 + (x > 0) is an error), and its Piecewise rewrites conditions whenever it is rebuilt. Ours
+are never rewritten, and evaluated only if the arguments that decide are numbers.
 """
 
 import difflib
@@ -20,7 +20,7 @@ Kind = Literal["real", "positive", "complex"]
 # The coordinates of a place, in order, and the time: the names formulas of fields may use.
 COORDINATES = ("x", "y", "z")
 TIME = "t"
-# Names that a message lists at most.
+# The most names that a message lists.
 _MOST_LISTED = 12
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -106,12 +106,12 @@ def _is_plain(expr: sp.Expr) -> bool:
 
 
 def _raise_latex(text: str, exponent: str | None) -> str:
-    """LaTeX of a power, as SymPy's printer asks for it."""
+    """LaTeX of `text` to a power; SymPy's printer passes None where there is no exponent."""
     return text if exponent is None else rf"{text}^{{{exponent}}}"
 
 
 class _Decision(sp.Function):  # type: ignore[misc]
-    """A function that `evalf` evaluates by way of its arguments."""
+    """A function that `evalf` evaluates by evaluating its arguments."""
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
         # `prec` is in bits, and `evalf` takes decimal digits.
@@ -135,7 +135,8 @@ class _Comparison(_Decision):
         return True
 
     def _eval_derivative(self, variable: sp.Symbol) -> sp.Expr:
-        # A step, as that of sign: formally δ(b − a), so that nothing takes it for linear; `differentiate` drops it.
+        # The derivative of a step is formally δ(b − a), as SymPy has it for sign. With 0 instead, the function would be
+        # mistaken for a linear one. `differentiate` drops δ.
         a, b = self.args
         return sp.DiracDelta(b - a) * (b.diff(variable) - a.diff(variable))
 
@@ -147,7 +148,7 @@ class Below(_Comparison):
 
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
-        """The number, where both are numbers."""
+        """1 or 0 if both arguments are numbers; otherwise None, which leaves the function as it is."""
         return sp.Integer(bool(a < b)) if _is_plain(a) and _is_plain(b) else None
 
 
@@ -158,7 +159,7 @@ class AtMost(_Comparison):
 
     @classmethod
     def eval(cls, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
-        """The number, where both are numbers."""
+        """1 or 0 if both arguments are numbers; otherwise None, which leaves the function as it is."""
         return sp.Integer(bool(a <= b)) if _is_plain(a) and _is_plain(b) else None
 
 
@@ -169,7 +170,7 @@ class Select(_Decision):
 
     @classmethod
     def eval(cls, condition: sp.Expr, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
-        """The branch, where the condition is a number or both branches are the same."""
+        """One branch if the condition is a number or both branches are equal; otherwise None."""
         if a == b:
             return a
         if _is_plain(condition):
@@ -189,7 +190,7 @@ class Select(_Decision):
         return True if all(getattr(branch, assumption) for branch in self.args[1:]) else None
 
     def _eval_derivative(self, variable: sp.Symbol) -> sp.Expr:
-        # Branch by branch, and not 0 times the other branch: that one may not be finite where it is not taken.
+        # The derivative is again a choice, and not a sum with 0 times the other branch, which may not be finite there.
         condition, a, b = self.args
         jump = condition.diff(variable)
         return Select(condition, a.diff(variable), b.diff(variable)) + (jump and jump * (a - b))

@@ -1,4 +1,4 @@
-"""Text → tokens, with limits on its size; error messages that show the place in the text."""
+"""Text → tokens, with limits on the size of the text; error messages that show the place in the text."""
 
 import re
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ def excerpt(text: str, column: int) -> str:
 
 
 def error_at(text: str, column: int, what: str, hint: str = "") -> ExpressionError:
-    """`what at column 5 of "2*x+foo"; hint`."""
+    """The error `what at column 5 of "2*x+foo"; hint`."""
     return ExpressionError(f"{what} at column {column} of {excerpt(text, column)}" + (f"; {hint}" if hint else ""))
 
 
@@ -82,7 +82,7 @@ def _check_size(text: str, tokens: list[Token]) -> None:
 
 
 Texts: TypeAlias = str | tuple[str | tuple[str, ...], ...]
-"""The same as texts."""
+"""A formula, a tuple of formulas, or a tuple of rows of formulas, as texts."""
 
 
 # A tensor is rows of formulas; nothing has more indices.
@@ -93,7 +93,7 @@ def split_components(text: str) -> Texts:
     """`(-y, x)` → `("-y", "x")`, `((2, 1), (1, 3))` → a tuple of rows; a single formula → its text.
 
     The brackets around the whole may be left out: `-y, x`. Commas in the brackets of a function belong to it. Raises
-    ExpressionError for a text that is no formula by its characters, and for brackets that do not match.
+    ExpressionError for characters that no formula has, an empty component, and brackets that do not match.
     """
     parts: Texts = _split(text, tokenize(text)[:-1], _MOST_INDICES)
     return parts

@@ -1,7 +1,7 @@
-"""Checks of an equation: names, the symbols of formulas, units, and a two-point flux that is given in full.
+"""Checks of an equation: names, the symbols of formulas, units, and a two-point flux given as a formula.
 
-That flux is tested with numbers, since SymPy may not decide whether it belongs to its equation. Each check raises
-EquationError, naming the equation and the field.
+The flux is tested at random points, since SymPy may not decide whether it belongs to its equation. Each check raises
+EquationError, which names the equation and the field.
 """
 
 import re
@@ -26,7 +26,7 @@ _RESERVED_NAMES = frozenset(
 
 
 def check_names(equation: "Equation") -> None:
-    """Names are usable and distinct, ranks and places of parameters fit, and a velocity has something to carry."""
+    """Refuse names that are unusable or given twice, places that a rank cannot have, and a velocity without f(u)."""
     where = f"equation {equation.name!r:.60}"
     names = [equation.unknown, *(p.name for p in equation.parameters)]
     for name in names:
@@ -47,7 +47,7 @@ def check_names(equation: "Equation") -> None:
 
 
 def check_formulas(equation: "Equation") -> None:
-    """Every formula contains only symbols it may; c > 0 and K ≥ 0 where they are numbers."""
+    """Refuse formulas with symbols that their field may not contain, and constants c ≤ 0 or K < 0."""
     scalars = [p for p in equation.parameters if p.rank is Rank.SCALAR]
     in_cells = {symbol(p.name) for p in scalars if p.where is not Where.FACE}
     constant = {symbol(p.name) for p in scalars if p.where is Where.CONSTANT}
@@ -75,9 +75,10 @@ def check_formulas(equation: "Equation") -> None:
 
 
 def check_units(equation: "Equation") -> None:
-    """Where all parameters have units, every term has that of c ∂u/∂t, and a flux has it times a length.
+    """Refuse terms whose unit is not that of c ∂u/∂t, and a `two_point` whose unit is not that times a length.
 
-    A reaction of the unknown alone, u - u**3, is one per unit of time: its terms must agree with each other.
+    An equation with a parameter of unknown unit is not checked. A reaction without parameters, such as u - u**3, is
+    understood per unit of time: only its own terms must agree with each other.
     """
     if any(p.unit is None for p in equation.parameters):
         return
@@ -122,19 +123,20 @@ def _unit_of_term(
 
 # Points at which a given flux is evaluated; half of them have unknowns in (0, 1).
 _POINTS = 12
-# The distance over which a gradient is tried: (u_P - u_N)/δ keeps ten digits, and transport differs by about 1e-6.
+# The distance δ of the test of the gradient: (u_P - u_N)/δ still has ten digits, and transport differs from f(u) a·n
+# by about 1e-6 only.
 _SHORT_DISTANCE = 1e-6
 # Tolerance for what is equal in exact arithmetic: a million times the round-off of numbers near 1.
 _ROUND_OFF = 1e-9
-# A hundred times the distance, for the terms of order δ that a flux may have beside its limit.
+# A hundred times that distance: beside its limit, a flux may have terms of order δ.
 _GRADIENT_TOLERANCE = 100 * _SHORT_DISTANCE
 
 
 def check_two_point(equation: "Equation") -> None:
     """Refuse a `two_point` F that is not a flux of the equation; raises EquationError.
 
-    F(u, u) = f(u) a·n; F is −F with the ends changed and the normal turned; and over a short distance δ with the
-    slope s, F(u, u + s δ) = f(u) a·n − K s.
+    F(u, u) = f(u) a·n; F changes its sign when the ends are exchanged and the normal is reversed; and over a short
+    distance δ with the slope s, F(u, u + s δ) → f(u) a·n − K s. Points where F is not finite are ignored.
     """
     if equation.two_point is None:
         return
@@ -145,7 +147,7 @@ def check_two_point(equation: "Equation") -> None:
 
 
 class _Trial:
-    """The flux at random points: parameters near 1, velocities and half of the unknowns of either sign."""
+    """The flux at random points: parameters from 0.5 to 2; velocities, and half of the unknowns, of either sign."""
 
     def __init__(self, equation: "Equation") -> None:
         self.equation = equation
@@ -166,7 +168,7 @@ class _Trial:
     def check_equal_values(self) -> None:
         """F(u, u) = f(u) a·n, whatever the parameters are on either side."""
         u, carried = self.u, self._transport_flux()
-        # Round-off is relative to terms like ∂F/∂u · u, which the flux at other values estimates.
+        # Round-off is relative to terms of the size ∂F/∂u · u, for which the flux at unequal values is an estimate.
         size = np.abs(carried) + np.abs(self._flux(u, self.v)) + np.abs(self._flux(self.v, u))
         self._require(self._flux(u, u), carried, _ROUND_OFF * size, "of equal values should be f(u) a·n")
 

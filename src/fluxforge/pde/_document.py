@@ -42,7 +42,7 @@ class _Parameter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The fields of a file."""
+    """The fields of an equation's file, formulas as text."""
 
     name: str
     unknown: str = "u"
@@ -58,9 +58,9 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = None) -> Equation:
-    """The equation itself, a built-in one by name, or one read from a TOML file; with another `reaction`, if given.
+    """The equation itself, a built-in one by name, or one read from a TOML file; `reaction` replaces its r(u).
 
-    Raises EquationError: for an unknown name with the nearest known one, for a file with its path and the field.
+    Raises EquationError: for an unknown name, with the nearest known one; for a bad file, with its path and the field.
     """
     if reaction is not None:
         return find(equation).with_reaction(reaction)
@@ -78,7 +78,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
 
 
 def from_document(document: Mapping[str, object], where: str = "the equation") -> Equation:
-    """An equation from the values of a TOML file or of JSON; raises EquationError that opens with `where`."""
+    """An equation from the values of a TOML or JSON document; raises EquationError, which begins with `where`."""
     try:
         fields = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
@@ -135,7 +135,7 @@ def to_document(equation: Equation) -> JsonObject:
 
 
 def _read_formula(fields: _Document, parameters: tuple[Parameter, ...], field: str) -> sp.Expr:
-    """The formula of a field, of the names that it may contain."""
+    """Parse the formula of a field; raises ExpressionError for names that the field does not know."""
     names = [fields.unknown, *(p.name for p in parameters)]
     if field == "two_point":
         names = [

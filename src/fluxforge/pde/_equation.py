@@ -15,29 +15,30 @@ from fluxforge.pde._parameter import NUMBER, Parameter, Rank, Unit, Where, unit
 from fluxforge.pde._words import Words, latex_text, plain_text, words_of
 
 Given: TypeAlias = "sp.Expr | Sequence[Any]"
-"""The value of a parameter as formulas of x, y, z and t: one, one per coordinate, or rows of a tensor."""
+"""The value of a parameter as formulas of x, y, z and t: one, one per coordinate (vector), or the rows of a tensor."""
 
 Example: TypeAlias = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
 """An example value of a parameter: a number, a vector, or the rows of a tensor."""
 
 T = TypeVar("T")
-# A velocity, and the rows of a positive definite tensor, without symmetry.
+# Values without symmetry, which would hide errors: a velocity, then the rows of a positive definite tensor.
 _EXAMPLE = ((1.0, 0.4, 0.7), (1.3, 0.2, 0.1), (0.2, 0.9, 0.3), (0.1, 0.3, 1.1))
 OF_UNKNOWN = unit(unknown=1)
 
 
 @dataclass(frozen=True)
 class Equation:
-    """One unknown, its parameters, and the formulas c, f, K and r of them.
+    """c ∂u/∂t + ∇·(a f(u)) = ∇·(K ∇u) + r(u) + S with an unknown u, parameters, and formulas c, f, K and r.
 
-    - `capacity` c and `reaction` r are formulas of scalar parameters; r of the unknown, too;
-    - `transported` is f(u), carried along the vector parameter named `velocity`;
+    - `capacity` c and `reaction` r are formulas of scalar parameters, r also of the unknown;
+    - `transported` is f(u), carried along the vector parameter a named `velocity`;
     - `diffusion` is K: a formula of scalar parameters and the unknown, or the symbol of a tensor parameter;
-    - `two_point` replaces the flux that `flux` makes of a and K, as a formula of `u_P`, `u_N` and what a face has.
+    - `two_point` replaces the flux that `flux` derives from a, f and K: a formula of `u_P`, `u_N`, `delta` and the
+      parameters at the face.
 
     Sign convention: the flux F points out of the cell P along its normal n, F(u, u) = f(u) a·n, and a cell receives
-    −A F. Raises EquationError for names that clash, formulas of what they may not contain, units that differ, and a
-    `two_point` that is not a flux of this equation.
+    −A F. Raises EquationError for names that clash, formulas with symbols that are not allowed, terms of different
+    units, and a `two_point` that is not a flux of this equation.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Equation:
     unknown_unit: Unit = OF_UNKNOWN
 
     def __post_init__(self) -> None:
-        """Raise EquationError for what no mesh could evaluate."""
+        """Check names, formulas, units and `two_point`; raises EquationError."""
         check_names(self)
         check_formulas(self)
         check_units(self)
@@ -67,7 +68,7 @@ class Equation:
         return f"Equation({self.name}: unknown {self.unknown}, parameters {names})"
 
     def _repr_latex_(self) -> str:
-        """The equation for a notebook."""
+        """The equation as LaTeX, which notebooks display."""
         return f"$$ {latex_text(self)} $$"
 
     @property
@@ -76,7 +77,7 @@ class Equation:
         return symbol(self.unknown)
 
     def parameter(self, name: str) -> Parameter:
-        """A parameter by name; raises EquationError where the equation has no such one."""
+        """A parameter by name; raises EquationError if the equation has none of that name."""
         for each in self.parameters:
             if each.name == name:
                 return each
@@ -104,7 +105,10 @@ class Equation:
         return settings
 
     def example(self, dimension: int, scale: float = 1.0) -> dict[str, Example]:
-        """Values to try a scheme with, times `scale`: defaults, and numbers without symmetry where there are none."""
+        """Values of all parameters to try a scheme with, times `scale`.
+
+        Scalars have their default, or 1; vectors and tensors have fixed values without symmetry.
+        """
         values: dict[str, Example] = {}
         for p in self.parameters:
             if p.rank is Rank.VECTOR:
@@ -137,7 +141,7 @@ class Equation:
         return total - sp.Add(*(differentiate(flow, axis) for flow, axis in zip(flows, axes, strict=True)))
 
     def _tensor(self, dimension: int, given: Mapping[str, Given], at: Mapping[sp.Symbol, sp.Expr]) -> Sequence[sp.Expr]:
-        """K row by row."""
+        """The entries of K, row by row."""
         tensor = self.diffusion_tensor
         if tensor is not None:
             return _components(tensor, dimension, given)
@@ -146,16 +150,17 @@ class Equation:
 
     @property
     def diffusion_tensor(self) -> Parameter | None:
-        """The tensor parameter that K is, if it is one."""
+        """The parameter that K is, if K is a tensor; otherwise None."""
         tensors = (p for p in self.parameters if p.rank is Rank.TENSOR)
         return next((p for p in tensors if symbol(p.name) == self.diffusion), None)
 
     def flux(self, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
-        """The two-point flux F out of P, the unknown being P and N on either side; `jump` is N − P as it should appear.
+        """The two-point flux F out of the cell P, for the values P and N of the unknown in the two cells.
 
         Diffusion: K (P − N)/δ, with the harmonic mean over parameters given per cell, and the arithmetic mean over P
         and N where K depends on the unknown. Transport: Rusanov's flux ½ a·n (f(P) + f(N)) −
-        ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind.
+        ½ |a·n| max(|f′(P)|, |f′(N)|)(N − P), which for f = u is upwind. `jump` replaces N − P in these formulas;
+        `two_point` replaces them altogether.
         """
         if self.two_point is not None:
             ends = {symbol(f"{self.unknown}_P"): P, symbol(f"{self.unknown}_N"): N}
@@ -187,19 +192,22 @@ class Equation:
         return sides[0] if sides[0] == sides[1] else 2 * sides[0] * sides[1] / (sides[0] + sides[1])
 
     def at_cell(self, formula: sp.Expr, u: sp.Expr, end: str = "") -> sp.Expr:
-        """A formula of c, K or r in a cell where the unknown is u; on an edge, in the cell at that end of it."""
+        """A formula (c, K or r) with u for the unknown; with `end` P or N, its per-cell parameters are of that cell."""
         cells = [p.name for p in self.parameters if p.in_cells] if end else []
         return formula.xreplace({self.u: u, **{symbol(name): symbol(f"{name}_{end}") for name in cells}})
 
     def slopes(self, P: sp.Symbol, N: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
-        """∂F/∂u_P and ∂F/∂u_P + ∂F/∂u_N: the slope of the flux out of P, and where N moves with P, as behind a wall."""
+        """∂F/∂u_P and ∂F/∂u_P + ∂F/∂u_N of the flux out of P.
+
+        The second is the derivative at a wall whose ghost N follows the value of P.
+        """
         flux = self.flux(P, N)
         own, other = (differentiate(flux, end) for end in (P, N))
         return own, own + other
 
     @property
     def words(self) -> Words:
-        """The words and letters for the equation in texts."""
+        """The words and letters for the equation in certificates and messages."""
         return words_of(self)
 
     @property
@@ -238,7 +246,7 @@ class Equation:
 
 
 def differentiate(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
-    """The derivative, with Heaviside's step as (1 + sign)/2 and 0 for Dirac's δ, which `evaluate` does not know."""
+    """The derivative in functions that `evaluate` knows: Heaviside's step becomes (1 + sign)/2, and Dirac's δ 0."""
     derivative = sp.diff(formula, variable).replace(sp.DiracDelta, lambda *_: sp.S.Zero)
     return derivative.replace(sp.Heaviside, lambda at, *_: (1 + sp.sign(at)) / 2)
 

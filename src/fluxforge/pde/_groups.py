@@ -1,8 +1,8 @@
-"""Numbers without units that an equation's parameters make with a length and a time (Buckingham's theorem).
+"""Dimensionless groups of Δt, a length ℓ and an equation's parameters (Buckingham's theorem).
 
-The exponents of a product of Δt, a length ℓ and parameters that has no unit are a vector in the null space of the
-matrix of their units. A basis of whole numbers of that space has one number per parameter, less the units that only
-parameters have: α Δt/ℓ² of heat, a Δt/ℓ of transport, r Δt of a reaction.
+The exponents of a dimensionless product of Δt, ℓ and parameters are a vector in the null space of the matrix of their
+units. A basis of that space has one vector per parameter, less one if the unit of the unknown occurs among those of
+the parameters: α Δt/ℓ² for heat, a Δt/ℓ for transport, r Δt for a reaction.
 """
 
 import math
@@ -20,7 +20,7 @@ STEP, LENGTH = "dt", "length"
 
 @dataclass(frozen=True)
 class Group:
-    """A product of powers that has no unit: those of Δt and ℓ, and of the parameters by name, none of them 0."""
+    """The dimensionless product Δt^step · ℓ^length · Π p^power; `powers` has the parameters whose power is not 0."""
 
     step: int
     length: int
@@ -32,7 +32,7 @@ class Group:
 
 
 def dimensionless_groups(equation: Equation) -> tuple[Group, ...]:
-    """A basis of the numbers without units of an equation, each with a parameter whose power is positive.
+    """A basis of the dimensionless groups of an equation; in each, the last parameter has a positive power.
 
     Raises EquationError for a parameter whose unit is not stated.
     """
@@ -50,9 +50,9 @@ def dimensionless_groups(equation: Equation) -> tuple[Group, ...]:
 
 
 def integer_null_space(units: Sequence[Unit]) -> tuple[tuple[int, ...], ...]:
-    """Exponents of products of quantities with these units that have none: whole, without a common divisor.
+    """A basis of the exponents with which quantities of these units form dimensionless products.
 
-    The last exponent that is not 0 is positive.
+    Every vector has one integer per quantity, without a common divisor; its last exponent that is not 0 is positive.
     """
     matrix = sp.Matrix([[sp.Rational(each.numerator, each.denominator) for each in own] for own in units]).T
     return tuple(_to_whole_numbers(vector) for vector in matrix.nullspace())

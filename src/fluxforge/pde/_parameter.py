@@ -44,7 +44,7 @@ def multiply_units(*parts: Unit) -> Unit:
 
 @dataclass(frozen=True)
 class Clash:
-    """A sum of terms in different units, or a function of something that has one."""
+    """A subexpression whose units contradict: terms of different units, or a function of an argument with a unit."""
 
     where: str
     units: tuple[Unit, ...]
@@ -60,9 +60,10 @@ Verdict = Unit | Clash | None
 def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
     """The unit of a formula whose symbols have the given units.
 
-    Decimals were fitted, so a product with one has any unit, and so has a symbol that is not in `units`; exact numbers
-    have none. Terms of a sum must agree, except those of any unit, and so must the sides of a comparison, which is a
-    number, and the branches of where; arguments of exp, log, sin and cos have no unit.
+    Decimals are taken for fitted constants of any unit, and so are symbols that are not in `units`: the unit of a
+    product with one is None. Exact numbers have no unit. Terms of a sum must agree, except those of any unit, and so
+    must the sides of a comparison, which is a number, and the branches of where; arguments of exp, log, sin and cos
+    must not have a unit. Returns a Clash, with the subexpression, where this is violated.
     """
     if expr.is_Symbol:
         return units.get(expr.name)
@@ -74,7 +75,7 @@ def dimensions(expr: sp.Expr, units: Mapping[str, Unit]) -> Verdict:
         return _raise_unit(dimensions(expr.base, units), expr.exp)
     arguments = expr.args
     if isinstance(expr, Select):
-        # Of a condition it is only asked whether it is 0: its unit need not be that of the branches.
+        # A condition is only compared with 0, so that its unit need not be that of the branches.
         condition, *arguments = expr.args
         if isinstance(clash := dimensions(condition, units), Clash):
             return clash
@@ -118,7 +119,7 @@ class Rank(StrEnum):
 
 
 class Where(StrEnum):
-    """Whether a parameter is one value for the whole domain, one per cell, or one per face."""
+    """How many values a parameter has: one for the whole domain, one per cell, or one per face."""
 
     CONSTANT = "constant"
     CELL = "cell"
@@ -138,9 +139,10 @@ class Parameter:
     """One parameter of an equation.
 
     `unit` is None where it is not stated; `default` is the value of a scalar or vector that is not set.
-    In a flux a scalar is its name (`k_P` and `k_N`, if it is given per cell), a vector a its component along the
-    face's normal, `a_n` = a·n, and a tensor K `K_nn` = n·K n: the same in every dimension, however the mesh is turned.
-    Of a tensor given per cell, `K_nn` is the harmonic mean of n·K n in the two cells.
+    In the formula of a flux, a scalar appears under its name (`k_P` and `k_N` if it is given per cell), a vector a as
+    its component along the face's normal, `a_n` = a·n, and a tensor K as `K_nn` = n·K n. These do not depend on the
+    dimension, nor change when the mesh is rotated. Of a tensor given per cell, `K_nn` is the harmonic mean of n·K n
+    in the two cells.
     """
 
     name: str
@@ -151,18 +153,18 @@ class Parameter:
     default: float | tuple[float, ...] | None = None
 
     def default_in(self, dimension: int) -> float | tuple[float, ...] | None:
-        """The default in so many dimensions: a vector has further components 0."""
+        """The default value in `dimension` dimensions: vectors are cut, or filled up with zeros."""
         if not isinstance(self.default, tuple):
             return self.default
         return (*self.default, *[0.0] * dimension)[:dimension]
 
     @property
     def in_cells(self) -> bool:
-        """Whether it is a number of each cell: of a tensor given per cell, fluxes read what faces have of it."""
+        """Whether it is a scalar given per cell; a tensor given per cell enters fluxes through values of the faces."""
         return self.rank is Rank.SCALAR and self.where is Where.CELL
 
     def edge_names(self, ends: tuple[str, ...] = ("P", "N"), leg: str = "") -> tuple[str, ...]:
-        """Its symbols in a message over an edge; `leg` is the suffix of that edge on a path of two."""
+        """The names of its symbols in a message over an edge; `leg` is the suffix of that edge on a path of two."""
         if self.in_cells:
             return tuple(f"{self.name}_{end}" for end in ends)
         if self.rank is Rank.SCALAR:
@@ -171,7 +173,7 @@ class Parameter:
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """Its symbol in the output of a cell, which has scalars only."""
+        """Its name in the formulas of a cell, which contain scalars only: empty for a vector, a tensor, or per face."""
         return (self.name,) if self.rank is Rank.SCALAR and self.where is not Where.FACE else ()
 
     @property
@@ -186,11 +188,11 @@ class Parameter:
 
     @property
     def conormal_names(self) -> tuple[str, ...]:
-        """`K_n_x`, `K_n_y`, `K_n_z`: the components of K n of a tensor, as many as the mesh has."""
+        """`K_n_x`, `K_n_y`, `K_n_z`: the components of K n of a tensor (in the plane the first two); () for others."""
         return tuple(f"{self.name}_n_{axis}" for axis in COORDINATES) if self.rank is Rank.TENSOR else ()
 
     def component_names(self, dimension: int) -> tuple[str, ...]:
-        """`a_x`, `a_y` of a vector; `K_xx`, `K_xy`, `K_yx`, `K_yy` of a tensor, row by row, symmetric."""
+        """`a_x`, `a_y` of a vector; `K_xx`, `K_xy`, `K_xy`, `K_yy` of a symmetric tensor, row by row."""
         axes = COORDINATES[:dimension]
         if self.rank is Rank.VECTOR:
             return tuple(f"{self.name}_{axis}" for axis in axes)

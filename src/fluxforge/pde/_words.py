@@ -30,8 +30,9 @@ class Words:
     """The words for an equation in certificates and messages.
 
     `step` is the name of the reference step (Fourier, Courant or reference); `diffusion` the letter or formula of K;
-    `parameters` the letters of all; `unknown` the letter, `unknowns` the values of the unknown; `exchanged` what cells
-    exchange; `total` the conserved sum as a formula, `conserved` the same in a sentence.
+    `parameters` the letters of all parameters; `unknown` the letter of the unknown, `unknowns` the word for its values
+    (temperatures); `exchanged` the quantity that cells exchange (heat); `total` the conserved sum as a formula,
+    `conserved` the same in a sentence.
     """
 
     step: str
@@ -55,7 +56,7 @@ class Words:
 
 
 def words_of(equation: "Equation") -> Words:
-    """The Fourier step of diffusion, the Courant step of transport alone, and otherwise the reference step."""
+    """The words for an equation; its reference step is that of Fourier (diffusion), Courant (transport) or neither."""
     step = "reference"
     if equation.only_diffuses and equation.diffusion != 0:
         step = "Fourier"
