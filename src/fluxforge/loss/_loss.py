@@ -14,12 +14,12 @@ from fluxforge.errors import InputError
 from fluxforge.gnn._network import AbstractNetwork, parameters
 from fluxforge.recipe._recipe import Loss, Residual, Supervised
 
-# From a problem and the step's result to one number per cell, zero at an ideal step.
+# defect(problem, values after the step) is one number per cell, zero for an ideal step.
 Defect = Callable[[Problem, State], State]
 
 
 def supervised_defect(spec: Supervised) -> Defect:
-    """T' − F(T), divided by Δt with `per_step`, by the mean |F(T) − T| with `relative`."""
+    """T' − F(T), F(T) being the data's answer; divided by Δt if `per_step`, by the mean |F(T) − T| if `relative`."""
 
     def defect(problem: Problem, new: State) -> State:
         off = new - problem.answer
@@ -46,12 +46,13 @@ def theta_residual(theta: float) -> Defect:
 def hermite_residual() -> Defect:
     """(u' − u)/Δt − (f₀ + f₁)/2 − Δt/12 (f₀′ f₀ − f₁′ f₁) with f the equation's ∂u/∂t, L u + S of heat: of order four.
 
-    f′ f is ∂²u/∂t². f is a rate: it vanishes at a Dirichlet face, whose value is held.
+    f′ f is ∂²u/∂t². As a rate, f is zero at a ghost of a Dirichlet face, whose value does not change.
     """
 
     def defect(problem: Problem, new: State) -> State:
         f0, f1 = (problem.rate(at) for at in (problem.T, new))
         if problem.equation.linear:
+            # f′ is the same at both ends, so that one product is enough.
             bend = linearise(problem.rate, problem.T)(f0 - f1)
         else:
             bend = linearise(problem.rate, problem.T)(f0) - linearise(problem.rate, new)(f1)
@@ -73,14 +74,14 @@ def residual(spec: Residual) -> Defect:
 
 
 def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:
-    """The mean over the live cells of |defect|, or of its square."""
+    """The mean over the live cells (those that are not padding) of |defect|, or with norm `l2` of its square."""
     live = problem.graph.live
     size = jnp.abs(defect) if norm == "l1" else jnp.square(defect)
     return jnp.where(live, size, 0.0).sum() / live.sum()
 
 
 class NetworkStep(eqx.Module):
-    """T' of a problem by a network. A module, so that compiled code is shared by networks of one shape."""
+    """problem ↦ T' by a network. A module, so that compiled code is shared by networks of one shape."""
 
     network: AbstractNetwork
 
@@ -134,9 +135,9 @@ def _data_terms(spec: Loss) -> dict[str, tuple[Defect, float, str]]:
 
 
 def defects(spec: Loss) -> Callable[[AbstractNetwork, Problem], Float[Array, "terms cells"]]:
-    """Every defect in every cell of one problem: the residual vector of a least-squares polish.
+    """The defects of all terms in all cells of one problem: the residual vector of a least-squares polish.
 
-    Each is weighted so that the sum of the squares is the loss of norm l2; padding has none.
+    They are weighted so that the sum of their squares is the loss with norm l2; those of padding are 0.
     """
     data_terms = _data_terms(spec)
 

@@ -1,4 +1,4 @@
-"""Recipes: what a run trains, on what and for what, as TOML checked against a schema."""
+"""Recipes: the equation, data, network, training and search of a run, as TOML checked against a schema."""
 
 from fluxforge.recipe._equation import Value, diffusivity_of, equation_of, exchange_law, self_contained, settings
 from fluxforge.recipe._fingerprint import fingerprint

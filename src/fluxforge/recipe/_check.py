@@ -1,4 +1,4 @@
-"""Rules for combinations of fields that no run can carry out; those that depend on the equation are in `_equation`.
+"""Rules that refuse combinations of fields no run can use; rules that depend on the equation are in `_equation`.
 
 A rule takes a recipe and yields a Clash, the names of the fields and the reason, for every such combination.
 """
@@ -70,9 +70,9 @@ def check_ranges(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_schedule(recipe: Recipe) -> Iterator[Clash]:
-    """The decay of the learning rate begins after its warm-up."""
+    """The decay of the learning rate does not begin before the end of its warm-up."""
     training = recipe.training
-    # A decay from 0 begins wherever the warm-up ends.
+    # 0, the default, means that the decay begins where the warm-up ends.
     if training.schedule != "constant" and 0 < training.decay_from < training.warm_up:
         why = f"the decay would begin at {training.decay_from}, before the warm-up ends at {training.warm_up}"
         yield ("training.decay_from", "training.warm_up"), why
@@ -88,7 +88,7 @@ def check_arms(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_components(recipe: Recipe) -> Iterator[Clash]:
-    """Formulas are searched for messages of one component."""
+    """The search for formulas of MLPs needs messages of one component."""
     search = recipe.search
     if search is not None and search.route == "modules" and recipe.network.message_width > 1:
         why = "each component of a message would be a formula of its own; set message_width = 1, or route = 'stencil'"
@@ -96,7 +96,7 @@ def check_components(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_stencil_route(recipe: Recipe) -> Iterator[Clash]:
-    """A stencil is read off networks that were trained on a residual alone, on meshes."""
+    """The route `stencil` needs layers that reach two hops, trained on a residual alone, on meshes."""
     search, loss = recipe.search, recipe.loss
     if search is None or search.route != "stencil":
         return
@@ -125,24 +125,24 @@ def check_mesh_files(recipe: Recipe) -> Iterator[Clash]:
 
 
 def _list_changed(section: Struct, names: Iterable[str]) -> list[str]:
-    """Those of the fields that do not have their default."""
+    """The fields among `names` that differ from their defaults."""
     usual = type(section)()
     return [name for name in names if getattr(section, name) != getattr(usual, name)]
 
 
-# Fields that only networks in the form of a flux have, with the reason.
+# Fields that only networks in the form of a flux have, with the message for other networks.
 _OF_FLUX_FORM = {
     "integrator": "only networks of form 'flux' start as an integrator",
     "order": "only networks of form 'flux' have an order by construction",
     "free_last": "only networks of form 'flux' have coefficients to free",
 }
-# Fields that networks in the form of a flux have, and those that limiters have.
+# All fields of networks in the form of a flux, and all fields of limiters.
 _FLUX_FORM_FIELDS = {"layers", "depth", "width", "form", *_OF_FLUX_FORM}
 _LIMITER_FIELDS = {"depth", "width"}
 
 
 def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
-    """A network in the form of a flux has no use for what describes the paper's, and the other way round."""
+    """Fields of the paper's networks keep their defaults for a network in the form of a flux, and vice versa."""
     network = recipe.network
     if network.form == "free":
         for name in _list_changed(network, _OF_FLUX_FORM):
@@ -172,7 +172,7 @@ def check_flux_form(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_resolved(recipe: Recipe) -> Iterator[Clash]:
-    """Answers by brute force are compared with by a supervised loss, and are those of the equation."""
+    """Resolved and refined answers need a supervised loss alone, and are those of the equation, not of a law."""
     data = recipe.data
     if not isinstance(data, Meshes) or data.target == "step":
         return
@@ -185,7 +185,7 @@ def check_resolved(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_experiment(recipe: Recipe) -> Iterator[Clash]:
-    """Experiments are answered by one network of a flux, whose formula is searched."""
+    """Data of experiments train a network for one flux with a supervised loss, and end in a search for its formula."""
     if recipe.textbook is not None and not isinstance(recipe.data, Experiment):
         yield ("textbook", "data.kind"), "only fluxes are compared with a textbook; choose data of kind 'experiment'"
     if not isinstance(recipe.data, Experiment):
@@ -199,7 +199,7 @@ def check_experiment(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_rows(recipe: Recipe) -> Iterator[Clash]:
-    """Rows of cells train a limiter of linear transport, whose closed forms are fitted."""
+    """Rows of cells train a limiter of linear transport, and closed forms are fitted to it."""
     families = recipe.search is not None and recipe.search.route == "families"
     if families != isinstance(recipe.data, Rows):
         yield ("search.route", "data.kind"), "families of limiters belong to rows of cells: choose both, or neither"
@@ -233,7 +233,7 @@ def check_skew(recipe: Recipe) -> Iterator[Clash]:
         yield ("seeds", "data.kind"), "one network is trained on the fluxes; set seeds = 1"
 
 
-# In the order in which they are asked: the first clash is the message.
+# In the order in which they are checked; the first clash is reported.
 RULES: tuple[Callable[[Recipe], Iterator[Clash]], ...] = (
     check_equation,
     check_loss,

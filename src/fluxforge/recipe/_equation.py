@@ -27,7 +27,7 @@ DIMENSION = 2
 
 
 def equation_of(recipe: Recipe) -> "Equation":
-    """The equation of a recipe; raises EquationError for a name, a file or a table that is none."""
+    """The equation of a recipe; raises EquationError for a name, a file or a table that does not give one."""
     # Imported here: recipes are listed and shown without SymPy.
     from fluxforge import pde
 
@@ -44,9 +44,9 @@ def _parse_equation(text: str) -> "Equation":
 
 
 def settings(recipe: Recipe) -> dict[str, Value]:
-    """The value of every parameter of the recipe's equation, defaults included; `diffusivity` is the word for heat's.
+    """The value of every parameter of the recipe's equation, defaults included; `recipe.diffusivity` sets heat's α.
 
-    Raises EquationError for a parameter that the equation does not have, that has no value, or one of another shape.
+    Raises EquationError for a parameter that the equation does not have, has no value, or has one of another shape.
     """
     equation = equation_of(recipe)
     values = equation.settings(recipe.parameters, diffusivity=recipe.diffusivity)
@@ -70,9 +70,10 @@ def diffusivity_of(recipe: Recipe) -> float:
 
 
 def with_equation_inside(table: Any, folder: str | os.PathLike[str], where: str) -> Any:
-    """A recipe's table with the equation's file, relative to `folder`, read into it; anything else as it is.
+    """A recipe's table in which the name of an equation's file, relative to `folder`, is replaced by its content.
 
-    A run then needs the file no more. Raises RecipeError where the file cannot be read or holds no equation.
+    A run then does not need the file any more. A table without such a name, or another value, is returned as it is.
+    Raises RecipeError if the file cannot be read or holds no equation.
     """
     name = table.get("equation") if isinstance(table, Mapping) else None
     if not isinstance(name, str) or not name.endswith(".toml"):
@@ -87,7 +88,7 @@ def with_equation_inside(table: Any, folder: str | os.PathLike[str], where: str)
 
 
 def self_contained(recipe: Recipe) -> Recipe:
-    """The same recipe with its equation in it where it names a file, relative to the working folder."""
+    """The same recipe, in which the name of an equation's file in the working folder is replaced by its content."""
     table = with_equation_inside({"equation": recipe.equation}, "", f"recipe {describe_value(recipe.name)}")
     return replace(recipe, equation=table["equation"])
 
@@ -123,8 +124,8 @@ _TRIALS = 256
 def exchange_law(data: Data, equation: "Equation | None" = None) -> "sp.Expr | None":
     """The formula of `data.law` in the symbols of a message over an edge, or None for the equation's own flux.
 
-    V stands for V_P, the volume of the cell that receives. The equation, heat unless given, says which parameters the
-    formula may contain. Raises ExpressionError for a formula the parser refuses.
+    V stands for V_P, the volume of the cell that receives. The formula may contain the parameters of the equation,
+    which is heat unless given. Raises ExpressionError for a formula that the parser refuses.
     """
     return None if data.law is None else _parse_law(data.law, equation)
 
@@ -157,7 +158,7 @@ def law_problem(recipe: Recipe) -> str | None:
 
 def equation_problem(recipe: Recipe) -> tuple[str, str] | None:
     """The field and the reason for which a recipe's equation cannot be trained on; None where it can."""
-    if recipe.equation == HEAT and not recipe.parameters:  # whose parameter has a range of its own
+    if recipe.equation == HEAT and not recipe.parameters:  # the schema checks the range of its diffusivity
         return None
     from fluxforge.expression._symbols import symbol
 
@@ -226,7 +227,7 @@ def _random_edges(recipe: Recipe) -> dict[str, Any]:
 
 
 def mesh_files(recipe: Recipe) -> tuple[str, ...]:
-    """The mesh files a recipe names, none where it generates its meshes."""
+    """The mesh files that a recipe names; empty if its meshes are generated."""
     return (recipe.data.files or ()) if isinstance(recipe.data, Meshes) else ()
 
 
@@ -265,7 +266,7 @@ def check_invariants(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_answers(recipe: Recipe) -> Iterator[Clash]:
-    """Rule: the law and the noise are of the answers that a supervised loss compares with."""
+    """Rule: a law or noise changes the answers of a supervised loss, so that a residual excludes both."""
     data, loss = recipe.data, recipe.loss
     if isinstance(data, Experiment | Rows | Skew):
         return  # fluxforge.experiment and fluxforge.skew know the symbols of their laws; rows have no laws
@@ -283,7 +284,7 @@ def check_answers(recipe: Recipe) -> Iterator[Clash]:
 
 
 def check_equation(recipe: Recipe) -> Iterator[Clash]:
-    """Rule: what an equation of one's own may not be combined with."""
+    """Rule: the equation can be trained on, and suits the features and the route of the search."""
     if isinstance(recipe.data, Experiment | Rows):
         return  # parameters are drawn, so that none need have a value
     if (problem := equation_problem(recipe)) is not None:

@@ -11,8 +11,8 @@ from fluxforge.recipe._schema import from_table, to_dict
 
 # Fields that do not influence what is trained.
 _NOT_TRAINING = ("summary", "evaluation", "search", "expect", "order", "textbook")
-# Fields added after the first runs were published, with their defaults: a recipe that leaves them there keeps the
-# fingerprint it had before.
+# Fields added after the first runs were published, with their defaults: they count only if a recipe changes them, so
+# that older recipes keep their fingerprints.
 _LATER_FIELDS: dict[str, Table] = {
     "data": {
         "law": None,
@@ -29,10 +29,11 @@ _LATER_FIELDS: dict[str, Table] = {
 
 
 def fingerprint(recipe: Recipe) -> str:
-    """Sixteen hexadecimal digits that stand for all that decides what is trained.
+    """Sixteen hexadecimal digits that depend on all fields of a recipe that influence training.
 
-    The first of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`, `order`,
-    `textbook` and `training.checkpoint_every`; a mesh file counts by its content, wherever it lies.
+    They are the first digits of the SHA-256 of the recipe as JSON, without `summary`, `evaluation`, `search`, `expect`,
+    `order`, `textbook` and `training.checkpoint_every`; mesh files count by their content, not by their paths. Raises
+    RecipeError for a mesh file that cannot be read.
     """
     where = f"recipe {describe_value(recipe.name)}"
     # Once through the schema, so that 1 and 1.0 are the same number.
@@ -40,7 +41,6 @@ def fingerprint(recipe: Recipe) -> str:
     for field in _NOT_TRAINING:
         plain.pop(field, None)
     del plain["training"]["checkpoint_every"]
-    # Recipes from before these fields existed keep their names.
     for section, fields in _LATER_FIELDS.items():
         table = plain
         for name in section.split("."):
@@ -49,7 +49,7 @@ def fingerprint(recipe: Recipe) -> str:
             if field in table and table[field] == usual:
                 del table[field]
     if recipe.equation == HEAT:
-        # As recipes from before there were other equations, which have α as their diffusivity.
+        # As in recipes from before there were other equations, which had a `diffusivity` only.
         plain["diffusivity"] = diffusivity_of(recipe)
         del plain["equation"], plain["parameters"]
     if files := mesh_files(recipe):

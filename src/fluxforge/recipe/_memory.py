@@ -15,18 +15,18 @@ import os
 from fluxforge.errors import InputError
 from fluxforge.recipe._recipe import Meshes, Recipe
 
-# Numbers kept for each unit: a gate has two linear layers, an activation and a product. Between the two counts above.
+# k above, the numbers kept for each unit: a gate has two linear layers, an activation and a product.
 _PER_UNIT = {"gated": 7.0, "relu": 1.2}
 _MATRICES = {"gated": 3, "relu": 1}
-# Numbers of a message or cell that do not depend on the width: its features, its geometry, its part of the answer.
+# Numbers per message or cell that do not depend on the width: its features, its geometry, its part of the answer.
 _INPUTS = 30
 # Weights, gradient, two moments, update and the state before the step.
 _COPIES = 6
-# Faces of a cell: triangles, and pairs of them. Two-hop paths: one for each face of each neighbour.
+# Faces of a cell, a triangle; two-hop paths are one for each face of each neighbour.
 _SLOTS = 3
-# A line of a mesh file for each cell, and half a line for each node.
+# A mesh file has a line for each cell and one for each node; triangulations have half as many nodes as cells.
 _BYTES_PER_CELL = 50
-# The estimate is right to a factor of two: what is refused would not fit by half of it.
+# The estimate is right to a factor of two: a recipe is refused only if half of its estimate does not fit.
 MARGIN = 2.0
 
 
@@ -45,7 +45,7 @@ def training_memory(recipe: Recipe) -> int:
 
 
 def refuse_too_large(recipe: Recipe, available: int | None) -> None:
-    """Raise InputError where training would not fit in `available` bytes by half of its estimate; None: unknown."""
+    """Raise InputError if half of the estimate for training exceeds `available` bytes; None, unknown, never does."""
     wanted = training_memory(recipe)
     if available is None or wanted <= MARGIN * available:
         return
@@ -67,7 +67,7 @@ def _count_cells(recipe: Recipe) -> int:
 
 
 def _name_largest(recipe: Recipe) -> str:
-    """The fields that the memory is proportional to, the largest of them first."""
+    """`a, b or c`: the three largest of the fields that the memory grows with, the largest first."""
     counts = {"training.batch": recipe.training.batch, "network.width": recipe.network.width, "seeds": recipe.seeds}
     if isinstance(recipe.data, Meshes) and not recipe.data.files:
         counts |= {"data.cells": recipe.data.cells[1], "data.meshes": recipe.data.meshes}

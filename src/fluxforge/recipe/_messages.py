@@ -10,6 +10,7 @@ from typing import NamedTuple
 from fluxforge._files import escape_unprintable
 from fluxforge.errors import RecipeError
 
+# Characters of a word from a document that a message quotes.
 LONGEST = 60
 
 
@@ -33,19 +34,19 @@ class Place(NamedTuple):
         return self._replace(field=f"{self.field}[{index}]")
 
     def refuse(self, what: str) -> RecipeError:
-        """`my.toml: field 'training.steps': expected …, got …`."""
+        """The error `my.toml: field 'training.steps': expected …, got …`; `what` follows the name of the field."""
         named = f"field '{self.field}': " if self.field else ""
         return RecipeError(f"{escape_unprintable(self.where)}: {named}{what}")
 
 
 def shorten(word: object) -> str:
-    """A word from a document, as it can stand in a message."""
+    """A word from a document for a message: escaped, and cut after LONGEST characters."""
     text = word if isinstance(word, str) else type(word).__name__
     return escape_unprintable(text[:LONGEST]) + ("…" if len(text) > LONGEST else "")
 
 
 def describe_value(value: object) -> str:
-    """A value from a document, as it can stand in a message after "got"."""
+    """A short description of a value from a document, to stand in a message after "got"."""
     match value:
         case None:
             return "nothing"

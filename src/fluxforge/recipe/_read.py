@@ -39,7 +39,7 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
 
 
 def text(source: str | os.PathLike[str], *, preset: str | None = None, changes: Changes | None = None) -> str:
-    """A recipe's TOML with its comments, as the start of another one; `changes` are written into it."""
+    """A recipe's TOML with its comments, as a template for another one; `changes` are written into it."""
     unchanged = load(source, preset=preset)
     file = Path(source) if _is_path(source) else _file(str(source), preset or "quick")
     content = file.read_text(encoding="utf-8-sig")
@@ -99,7 +99,7 @@ def _parse(content: bytes, where: str) -> Table:
     if len(content) > MOST_BYTES:
         raise RecipeError(f"{where}: is larger than {MOST_BYTES // 1_000_000} MB, which no recipe is")
     try:
-        # Some editors open a file with a byte-order mark; with a last line end, errors there have a line too.
+        # Some editors begin a file with a byte-order mark. The line end gives errors at the end a line number.
         return tomllib.loads(content.decode("utf-8-sig") + "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
@@ -107,28 +107,29 @@ def _parse(content: bytes, where: str) -> Table:
     except RecursionError as error:
         raise RecipeError(f"{where}: is nested too deeply") from error
     except ValueError as error:
-        # Besides syntax: whole numbers of thousands of digits, and days that no month has.
+        # Besides syntax errors: integers of thousands of digits, and dates that do not exist.
         raise RecipeError(f"{where}: is not TOML ({escape_unprintable(str(error))})") from error
 
 
 def check(recipe: Recipe, where: str | None = None) -> None:
-    """Refuse a recipe that is out of the schema's ranges, or whose fields contradict each other.
+    """Raise RecipeError for a recipe with a value outside the schema's ranges, or with fields that clash.
 
-    `where` opens the message; by default it is the recipe's name. Recipes that were read have passed already.
+    The message begins with `where`, by default the recipe's name. `load`, `from_dict` and `override` check by
+    themselves.
     """
     where = f"recipe {describe_value(recipe.name)}" if where is None else where
     refuse_clashes(from_table(to_dict(recipe), where), where)
 
 
 def from_dict(document: object, where: str) -> Recipe:
-    """The recipe that `to_dict`, a TOML file or a JSON file holds; messages open with `where`."""
+    """The recipe of a document from `to_dict`, TOML or JSON; raises RecipeError, which begins with `where`."""
     recipe = from_table(document, where)
     refuse_clashes(recipe, where)
     return recipe
 
 
 def refuse_clashes(recipe: Recipe, where: str) -> None:
-    """Refuse a recipe whose fields contradict each other; the first clash is the message."""
+    """Raise RecipeError for the first rule that the recipe violates."""
     for rule in RULES:
         for fields, why in rule(recipe):
             if len(fields) == 1:
@@ -136,7 +137,7 @@ def refuse_clashes(recipe: Recipe, where: str) -> None:
             raise RecipeError(f"{escape_unprintable(where)}: fields {join_words(fields, 'and')}: {why}")
 
 
-# Shipped recipes that have a section which others lack.
+# For messages about an optional section that a recipe lacks: the shipped recipes that have it.
 SECTION_EXAMPLES = {"loss.residual": "first-order-pinn, midpoint and two-hop have one"}
 
 
@@ -144,6 +145,7 @@ def override(recipe: Recipe, assignments: Changes, where: str = "command line") 
     """The recipe with fields set by dotted names, `{"seed": 3, "training.steps": 100}`, and checked as a file would be.
 
     A whole section may be given as a table. Mesh files and an equation's file are relative to the working folder.
+    Raises RecipeError, which begins with `where`.
     """
     document = to_dict(recipe)
     for field, value in assignments.items():
@@ -167,7 +169,7 @@ def _assign(document: Table, field: str, value: object, where: str) -> None:
 
 
 def _section(table: Table, name: str, place: Place, section: str) -> Table:
-    """The section of that name, as a table of its own; one the schema does not know is left for it to refuse."""
+    """A copy of the section `name`, empty if it is missing: the schema then refuses a section that it does not know."""
     inner = table.get(name, {})
     if inner is None:
         instead = f"; {SECTION_EXAMPLES[section]}" if section in SECTION_EXAMPLES else ""
@@ -180,7 +182,7 @@ def _section(table: Table, name: str, place: Place, section: str) -> Table:
 
 
 def locate_mesh_files(recipe: Recipe, folder: str | os.PathLike[str], where: str) -> Recipe:
-    """The same recipe with its mesh files as absolute paths; a file that is not there is refused by name."""
+    """The same recipe with absolute paths of its mesh files; raises RecipeError for a file that does not exist."""
     if not isinstance(recipe.data, Meshes) or not recipe.data.files:
         return recipe
     files = tuple(_locate_file(file, folder, where) for file in recipe.data.files)

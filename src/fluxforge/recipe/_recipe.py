@@ -1,7 +1,7 @@
 """The record of a recipe and its sections: data, network, loss, training, search and evaluation.
 
-The schema refuses a number outside its range and names field, value and range. The upper ends are far beyond any run
-that ends, so that a typing error is reported at once.
+The schema refuses a number outside its range and names field, value and range. The upper limits are far beyond any run
+that could be finished; they are there to report typing errors at once.
 
 Every kind of data has two fields that change the answers of supervised training, and nothing else:
 
@@ -21,7 +21,7 @@ Steps: TypeAlias = Annotated[int, Meta(ge=1, le=100_000_000)]
 Batch: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 MeshCount: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
 Cells: TypeAlias = Annotated[int, Meta(ge=8, le=100_000)]
-# A length of time or space in units of the cell, a Fourier number, a diffusivity: α Δt/δ² stays a number of float32.
+# A time or a length in units of the cell, a Fourier number, a diffusivity; α Δt/δ² stays in the range of float32.
 Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e6)]
 # A parameter of an equation, of either sign.
 LARGEST_PARAMETER = 1e6
@@ -35,7 +35,7 @@ Seed: TypeAlias = Annotated[int, Meta(ge=0, lt=2**31)]
 Range: TypeAlias = tuple[Positive, Positive]
 
 
-# The kinds of random field, by number.
+# The kinds of random field; their positions are the numbers by which the data refer to them.
 FIELDS = ("smooth", "noise", "mixed")
 Faces: TypeAlias = Literal["none", "random"]
 
@@ -43,10 +43,10 @@ Faces: TypeAlias = Literal["none", "random"]
 class TwoCells(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="two-cells"):
     """The paper's graphs: an equilateral pair of side 2, T and S uniform in [−1, 1], and the corner cases.
 
-    - `faces`: Dirichlet faces, present or not, with random values; or none, so that a graph has a single edge;
+    - `faces`: `random` Dirichlet faces, present or not, with random values; or `none`: a graph has a single edge;
     - `time_step`: one Δt for all graphs;
     - `corner_cases`: G(0,0,0,0), G(1,1,0,0), G(0,0,1,1), G(0,1,0,0), G(1,0,0,0) among the graphs;
-    - `negated`: their negatives too, without which nothing drives the update negative in a corner case.
+    - `negated`: the negatives of the corner cases, too, without which nothing drives the update negative in one.
     """
 
     graphs: Batch = 100
@@ -63,9 +63,9 @@ class Pairs(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
 
     - `presence`: the chance that an outer face is there; cells with a single message leave f_agg undetermined;
     - `time_step`: Δt is uniform in this range, in units where a cell's mean volume is 1;
-    - `common`: how much of the temperatures' range is a level common to the whole pair, boundary included: without it
-      T_P alone tells the sign of most fluxes, and networks that learn |flux| first stay there;
-    - `stretch`: how far corners stray from the equilateral pair, in units of its side;
+    - `common`: the part of the temperatures' range that is a level common to the whole pair, boundary included: without
+      it T_P alone determines the sign of most fluxes, and networks that learn |flux| first do not get beyond it;
+    - `stretch`: largest displacement of corners from the equilateral pair, in units of its side;
     - `size`: range of the pair's mean volume.
     """
 
@@ -85,13 +85,13 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
     - `files`: mesh files instead of generated ones, relative to the recipe's own folder;
     - `fields`: smooth random ones, white noise, and mixtures of both, in equal shares;
     - `fourier`: Δt is uniform in this range, in units of each mesh's reference step: the Fourier step of heat;
-    - `target`: what the answers are: one `step` of the first-order scheme, or the same mesh `resolved` in time by many
-      substeps, to `tolerance` for every mode of diffusion: exp(Δt L) T of a linear equation;
-      or `refined`: the same cells divided into four again and again, at most `levels` times, until the answers of two
-      levels differ by at most `tolerance` of the change, and averaged back; a fixed set of problems on each mesh;
-    - `cell_size`: range of the cells' mean size, log-uniform, in the units of the equation's parameters: with transport
-      or a reaction beside diffusion, a mesh of other cells is another problem; heat alone does not know its size;
-    - `jumps`: parameters given per cell are multiplied by factors of up to this either way, drawn cell by cell.
+    - `target`: how answers are computed: by one `step` of the first-order scheme; on the same mesh, `resolved` in time
+      by many substeps, to `tolerance` for every mode of diffusion: exp(Δt L) T of a linear equation;
+      or `refined`: every cell is divided into four, at most `levels` times, until the answers of two levels differ by
+      at most `tolerance` of the change, and answers are averaged back; a fixed set of problems on each mesh;
+    - `cell_size`: range of the cells' mean size, log-uniform, in the units of the equation's parameters; it matters
+      where transport or a reaction acts beside diffusion: heat alone has no length scale;
+    - `jumps`: parameters given per cell are multiplied or divided by up to this factor, drawn cell by cell.
     """
 
     meshes: MeshCount = 100
@@ -117,11 +117,11 @@ class Meshes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_
 class Experiment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="experiment"):
     """Two cells and the face between them, the equation solved there by brute force, and the flux measured.
 
-    - `samples`: experiments, a fifth of which are held out of training;
+    - `samples`: number of experiments, a fifth of which are held out of training;
     - `states`: range of the unknown in both cells; by default half a unit around the points where f' = 0, and [-1, 1]
       where f is linear or zero;
     - `values`: range of positive parameters, `distances`: range of the distances from the face; log-uniform both;
-    - `jump`: parameters and distances differ between the cells; otherwise both cells have the same, δ apart;
+    - `jump`: parameters and distances differ between the cells; otherwise both cells have the same ones, δ apart;
     - `velocity`: largest |a·n|; `peclet`: largest |a·n| δ/K instead, where the equation has both;
     - `tolerance`: error, relative to the size of the fluxes, up to which the grid is refined;
     - `law`: a formula of the flux in place of the solution, for decoys;
@@ -145,8 +145,8 @@ class Rows(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     - `profiles`: `random` ones, boxes, triangles, Gaussians and sines drawn anew for every batch; or a `single` one
       that every batch repeats, a decoy that the test on fresh profiles has to detect;
-    - `stencil`: cells that φ sees at a face, 3 for the ratio r of the upwind difference, 4 for that of the downwind
-      difference too, q;
+    - `stencil`: number of cells that φ depends on at a face: 3 for the ratio r of the upwind difference, 4 for the
+      ratio q of the downwind difference, too;
     - `refit`: rows of each generation in which the constants of a closed form are fitted;
     - `law`, `noise`: none, since the answers are the exact averages.
     """
@@ -163,13 +163,13 @@ class Skew(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     - `samples`: faces with a field each, drawn from `meshes` meshes of about `cells` cells with `fields` fields each;
     - `aspect`: every other group of meshes is stretched at random up to this ratio;
-    - `law`: a formula of rise = (T_N − T_P)/δ, normal = ḡ·n, along = ḡ·d/δ, cosine, nu, contrast and flux, the exact
-      one, in place of the flux, for decoys;
+    - `law`: for decoys, a formula in place of the flux: of rise = (T_N − T_P)/δ, normal = ḡ·n, along = ḡ·d/δ, cosine,
+      nu, contrast and `flux`, the exact flux;
     - `noise`: standard deviation of normal noise on the fluxes, in units of their root mean square;
     - `problems`: steady problems that the search solves on each of its meshes, every other one zero at the walls;
       three times as many others are solved on each of the eight meshes per family and size that validate its choices;
-    - `conductivity`: that of these problems; `weighted-tensor` has a tensor in the angles of ψ too. Fluxes are those of
-      k = 1.
+    - `conductivity`: that of these problems; with `weighted-tensor` the angles in ψ depend on the tensor, too. The
+      fluxes of the samples have k = 1.
     """
 
     samples: Annotated[int, Meta(ge=500, le=1_000_000)] = 12_000
@@ -199,23 +199,24 @@ class Network(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     - `features`: `simplified` (T, Δt S, Δt/V z; α A/δ (T_N − T_P)) or `primitive` (T, S, Δt, V, z; T_N, T_P, A, δ), or
       `dimensionless` (T, Δt S, z; T_N − T_P, α Δt A/(δ V)), without lengths and times;
-    - `hops`: 2 adds messages over two-hop paths; `ring` takes one per pair of distinct cells instead, as printed;
-    - `hidden`: numbers a cell carries between layers;
+    - `hops`: 2 adds messages over two-hop paths, or with `two_hop` = `ring` one per pair of distinct cells, as printed
+      in the paper;
+    - `hidden`: how many numbers a cell carries from layer to layer;
     - `update`: `direct` predicts T', `residual` predicts f in T' = T + Δt/V f;
     - `gain`: weights start this many times as large as 1/√inputs; by default 1, and √3 for gated MLPs;
     - `invariants`: more inputs of messages over edges and paths, such as `d_n` = d·n and `d_t` = |d − (d·n) n|;
       `correction` is ½ (∇T_P + ∇T_N)·(n − d/(d·n)) of least-squares gradients, over edges;
     - `standardise`: every input that comes from the data is brought to mean 0 and spread 1, measured once;
-    - `form`: `free`, the paper's networks, of which all of the above is said; or `flux`, a time integrator of `layers`
+    - `form`: `free`, the paper's networks, to which all fields above belong; or `flux`, a time integrator of `layers`
       stages in which MLPs of `depth` layers and `width` units give the faces' coefficients of every stage but the
       first, from dimensionless numbers alone;
-    - `integrator`: what a network in the form of a flux is before training: the `nested` Runge–Kutta method of order
-      `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step; `rkl2-nested` has the same
-      polynomial in nested stages, whose coefficients can be learned further;
-    - `order`: with 2, the coefficients of a network in the form of a flux go to 1 with Δt, so that its step is of
+    - `integrator`: the method that a network in the form of a flux is before training: the `nested` Runge–Kutta method
+      of order `layers`, or `rkl2`, Runge–Kutta–Legendre, for steps far beyond the Fourier step; `rkl2-nested` has the
+      same polynomial in nested stages, whose coefficients can be learned further;
+    - `order`: with 2, the coefficients of a network in the form of a flux tend to 1 as Δt → 0, so that its step is of
       second order in time whatever is learned; with 1 they are free;
-    - `free_last`: an ablation of that form: coefficients before the whole flux of every stage, the last included, which
-      change the equation itself.
+    - `free_last`: an ablation of that form: coefficients multiply the whole flux of every stage, the last included,
+      which changes the equation itself.
     """
 
     features: Features = "primitive"
@@ -271,7 +272,7 @@ class Sparsity(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Loss(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Any sum of named terms, each logged by itself."""
+    """The sum of the terms that are given; each is logged separately."""
 
     supervised: Supervised | None = None
     residual: Residual | None = None
@@ -291,10 +292,11 @@ class Training(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     - `decay_from`: the part of the steps after which `cosine` and `linear` schedules begin to fall;
     - `clip`: largest norm of a gradient, 0 for none;
-    - `chunk`: steps between two looks at the run: a line of metrics, perhaps a checkpoint;
+    - `chunk`: steps between two lines of metrics, and perhaps a checkpoint;
     - `checkpoint_every`: steps between checkpoints, rounded up to whole chunks;
-    - `patience`: stop when the loss has not fallen by 1 % in so many chunks, 0 for never;
-    - `most_skips`: so many steps in a row with a loss or gradient that is not finite, or explodes, end a seed.
+    - `patience`: stop when the loss has not fallen by 1 % in this number of chunks, 0 for never;
+    - `most_skips`: a seed is given up after this number of successive steps whose loss or gradient is not finite, or
+      explodes.
     """
 
     steps: Steps = 10_000
@@ -316,17 +318,17 @@ class Training(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Search(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """From a network to a formula.
 
-    - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` reads the network's own
-      stencil, which no choice of messages can change, as powers of the geometry, and fits what repeats that flux;
-      `coefficients` looks for formulas of what a network in the form of a flux has learned; `families` compares closed
-      forms of few constants with a limiter, of which `evaluations` is the number of candidates tried for each, and
-      `candidates` how many of them a generation has;
+    - `route`: `modules` looks for a formula of every MLP by symbolic regression; `stencil` writes the network's own
+      stencil, which does not depend on the choice of messages, as powers of the geometry, and fits a scheme that
+      repeats that flux; `coefficients` looks for formulas of the coefficients that a network in the form of a flux has
+      learned; `families` compares closed forms of few constants with a limiter: `evaluations` is the number of
+      candidates tried for each form, `candidates` their number in a generation;
     - `samples`: points at which an MLP is evaluated, over the domain it was trained on;
-    - `restarts`, `evaluations`: searches of one MLP, and formulas that each of them creates and fits; the same seed
-      gives the same formulas however busy the machine is;
-    - `seconds`: a hard limit for one MLP's search, none unless given; a search that it ends is reported as such;
-    - `threshold`: normalised error above which a formula is not believed;
-    - `explain`: the share of the network's step that a recovered formula explains, at every Δt tried;
+    - `restarts`, `evaluations`: number of searches for one MLP, and of formulas that each of them creates and fits; the
+      same seed gives the same formulas however busy the machine is;
+    - `seconds`: a hard limit for the search for one MLP, by default none; a search that it ends is reported as such;
+    - `threshold`: normalised error above which a formula is not accepted;
+    - `explain`: the share of the network's step that a recovered formula must explain, at every Δt tried;
     - `units`: candidates whose sums mix units are dropped.
     """
 
@@ -366,14 +368,14 @@ class Evaluation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Data, network, loss and training, and what the result has to satisfy.
+    """A description of a run: equation, data, network, loss, training, search, and the expected result.
 
     - `seed`: of the data and of the first network; `seeds` networks are trained side by side;
     - `equation`: a built-in one by name, a TOML file relative to the recipe's own folder, or the fields of such a file
       as a table; a file is read into the recipe, so that a run does not need it any more;
     - `parameters`: values of the equation's parameters that data are made with, in units where the mean cell volume is
       1; those left out take their defaults;
-    - `diffusivity`: the word for the parameter of heat;
+    - `diffusivity`: the value of the parameter that has this meaning, α of heat;
     - `arms`: named values of the sparsity weight; every seed is trained once per arm (none: the weight in `loss`);
     - `search`: how networks are turned into formulas (none: they are not);
     - `expect`: the verdict that a run should end with; `order`: the order in time that its formula should have;

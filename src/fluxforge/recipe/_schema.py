@@ -19,12 +19,12 @@ _LARGEST = 2**31 - 1
 
 
 def from_table(document: object, where: str) -> Recipe:
-    """The recipe a document holds, each field of the type and in the range its section declares."""
+    """The recipe of a document; raises RecipeError for an unknown or missing field, a wrong type or a bad value."""
     values = _read_value(_SCHEMA, document, Place(where))
     try:
         return msgspec.convert(values, Recipe)
     except msgspec.ValidationError as error:
-        # What a section checks of itself once it is built.
+        # Checks that a section makes of itself while it is built.
         raise Place(where).refuse(escape_unprintable(str(error))) from error
 
 
@@ -34,7 +34,7 @@ def to_dict(recipe: Recipe) -> Table:
 
 
 def _convert_number(value: object) -> object:
-    """Numbers of other libraries, which a recipe built in Python may hold."""
+    """Convert a number of another library, such as NumPy, which a recipe built in Python may hold."""
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
@@ -49,7 +49,7 @@ def _to_lists(value: Any) -> Any:
 
 
 def _read_value(kind: inspect.Type, value: object, place: Place) -> object:
-    """The value as the schema's type, or a refusal that names the field."""
+    """The value converted to the schema's type; raises RecipeError, which names the field."""
     for known, read in READERS.items():
         if isinstance(kind, known):
             return read(kind, value, place)
@@ -106,7 +106,7 @@ def _read_union(kind: inspect.UnionType, value: object, place: Place) -> object:
 
 
 def _choose_type(kinds: list[inspect.Type], value: object) -> inspect.Type:
-    """Of a number or a list, of a text or a table, the one that the value looks like; otherwise the first."""
+    """The type of a union (number or list, text or table) that fits the value; the first if none does."""
     looks = {inspect.StrType: str, inspect.DictType: Mapping, inspect.VarTupleType: list | tuple}
     return next((kind for kind in kinds if isinstance(value, looks.get(type(kind), ()))), kinds[0])
 
@@ -158,7 +158,7 @@ def _read_choice(kind: inspect.LiteralType, value: object, place: Place) -> obje
 
 def _choose(choices: tuple[Any, ...], value: object, place: Place) -> object:
     for choice in choices:
-        # 1 is true in Python, and not in a recipe.
+        # True == 1 in Python, but not in a recipe.
         if isinstance(value, type(choice)) and not isinstance(value, bool) and value == choice:
             return choice
     hint = closest(value, [choice for choice in choices if isinstance(choice, str)])
@@ -182,7 +182,7 @@ def _read_float(kind: inspect.FloatType, value: object, place: Place) -> float:
 
 
 def _describe_range(kind: inspect.IntType | inspect.FloatType) -> str:
-    """` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing: what the schema says of a number."""
+    """The range of a number for a message: ` >= 1`, ` > 0 and < 5`, ` from 0 to 1`, or nothing."""
     signs = {">=": kind.ge, ">": kind.gt, "<=": kind.le, "<": kind.lt}
     limits = {sign: limit for sign, limit in signs.items() if limit is not None}
     if limits.keys() == {">=", "<="}:

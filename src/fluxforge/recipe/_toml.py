@@ -1,4 +1,4 @@
-"""TOML text of recipes: values of `FIELD=VALUE` texts, tables as text, and fields set in a text, comments kept."""
+"""TOML text of recipes: reading `FIELD=VALUE`, writing tables, and changing fields in a text without its comments."""
 
 import json
 import re
@@ -56,7 +56,8 @@ _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 def set_fields(text: str, changes: Changes) -> str:
     """The TOML text of a recipe with `changes` written into it, comments kept.
 
-    Texts in an unusual layout, such as several sections on one line, may come out wrong: the caller reads the result.
+    For a text in an unusual layout, such as several sections on one line, the result may be wrong: the caller has to
+    read it and compare.
     """
     lines = text.splitlines()
     for field, value in changes.items():
@@ -95,7 +96,7 @@ def to_toml_value(value: Any) -> str:
 
 
 def _find_block(lines: list[str], section: str) -> tuple[int, int] | None:
-    """The first and the last line of a section's own fields, or nothing; the section "" is the top of the file."""
+    """The range (first line, line after the last) of a section's own fields, or None; "" is the top of the file."""
     headers = [(k, match[1].strip()) for k, line in enumerate(lines) if (match := _HEADER.fullmatch(line))]
     starts = [(-1, ""), *headers]
     for (k, name), after in zip(starts, [k for k, _ in headers] + [len(lines)], strict=True):
