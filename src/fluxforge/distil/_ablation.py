@@ -25,16 +25,16 @@ from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 from fluxforge.scheme._scheme import Message, Output, Stage
 
-# Folded into the seed's key for these problems; training, refits and evaluation use other keys.
+# Folded into the seed's random key, so that these problems differ from those of training, refits and evaluation.
 _KEY = 2**29 + 2**20
 PROBLEMS, ROWS, MOST_BATCHES = 1_000, 2_000, 40
-# Fewer cells with a single message than this are too few for a search.
+# The least number of cells with a single message for a search.
 FEWEST_CELLS = 200
 # Seven variables at once want a larger search than the four or five of a network's part: with the populations of 600
 # and 12,000 evaluations that suffice there, the best error on the heat recipe's data was 8 %; with populations of 2,000
 # and 80,000 evaluations the formula is found.
 POPULATION, MORE_EVALUATIONS = 2_000, 20 / 3
-# At most this many searches where no fit is exact, so that noisy data do not make a run much longer.
+# The largest number of searches if none fits exactly, so that noisy data do not make a run much longer.
 MOST_RESTARTS = 2
 # A front with a smaller error than this fits exact data to round-off.
 EXACT = 1e-9
@@ -47,8 +47,9 @@ _OF_CELL = {symbol(f"{name}_P"): symbol(name) for name in ("T", "V", "S")}
 class Ablation:
     """A formula found without a network.
 
-    `messages` are summed over the neighbours, `update` is T' in their names; `error` is rms(formula − answer) over
-    rms(answer − T) on held-out problems, infinite where nothing was found, and `note` then says why.
+    `messages` are summed over the neighbours, and `update` is T' as a formula of these sums; `error` is
+    rms(formula − answer)/rms(answer − T) on held-out problems, infinite if nothing was found; `note` then has the
+    reason.
     """
 
     method: str
@@ -68,7 +69,7 @@ class Ablations:
     reason: str = ""
 
     def document(self) -> JsonObject:
-        """As plain JSON values; an error that is not finite is null."""
+        """The ablations as plain JSON values; an error that is not finite is null."""
         rows = [{**asdict(each), "error": each.error if math.isfinite(each.error) else None} for each in self.found]
         return {"reason": self.reason, "seconds": self.seconds, "found": rows}
 
@@ -88,8 +89,8 @@ def no_ablation(spec: recipe.Recipe) -> str:
 def ablate(spec: recipe.Recipe) -> Ablations:
     """Both ablations of a one-layer supervised recipe on pairs: the search, and sparse regression.
 
-    The search has 20/3 of the evaluations of the recipe's own; its limit in seconds, if the recipe has one, is the
-    same. Where no ablation exists, the result has the reason.
+    The search makes 20/3 times as many evaluations as the recipe's own, within the same limit in seconds, if there is
+    one. For a recipe that has no ablation, the result has the reason only.
     """
     began = time.perf_counter()
     if reason := no_ablation(spec):
@@ -146,6 +147,7 @@ def _tabulate_single_messages(draw: _Draw) -> Table | None:
         X.append(np.hstack(columns))
         y.append(edges.change[single])
         rows += len(y[-1])
+        # A quarter of the batches with less than a quarter of the cells needed: the others would not be enough.
         if rows >= ROWS or (number == 12 and rows < FEWEST_CELLS // 4):
             break
     return tabulate(EDGE_NAMES, np.vstack(X)[:ROWS], np.concatenate(y)[:ROWS]) if rows >= FEWEST_CELLS else None
@@ -168,7 +170,7 @@ def _search_formula(spec: recipe.Recipe, draw: _Draw, held: Problem) -> Ablation
 
 
 def _front(spec: recipe.Recipe, table: Table) -> Front:
-    """The front of at most two searches, of one if it fits the data to round-off or the clock ended it."""
+    """The front of at most two searches; of one, if it fits the data to round-off or was ended by the clock."""
     wanted = spec.search or recipe.Search()
     front = Front(())
     for restart in range(min(wanted.restarts, MOST_RESTARTS)):
@@ -183,8 +185,8 @@ def _front(spec: recipe.Recipe, table: Table) -> Front:
 def split_change(change: sp.Expr) -> Stage:
     """A formula of T' − T in a cell with one message → a stage for any number of them.
 
-    Of the expanded formula, terms with something of the edge (T_N, A, δ) are the message and summed over the
-    neighbours; the others belong to the cell and count once.
+    The terms of the expanded formula that contain T_N, A or δ form the message, which is summed over the neighbours;
+    the others belong to the cell and count once.
     """
     terms = sp.Add.make_args(sp.expand(change))
     cell_terms = sp.Add(*(term for term in terms if not term.free_symbols & _OF_EDGE))

@@ -16,11 +16,11 @@ OPERATORS = ("+", "-", "*", "/", "square", "sqrt", "exp", "log", "sin", "cos", "
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Operators and length of formulas, and the effort of the search.
+    """Operators and length of formulas, and the effort of the search. Raises InputError for unusable settings.
 
-    `restarts` searches from different random numbers are merged. After `population` random formulas, each of them
-    creates, fits and measures `evaluations` more in rounds of `population` (the last is a whole one), on `rows` rows at
-    most; the front is measured on all rows. The same seed then gives the same front however busy the machine is.
+    `restarts` searches from different random numbers are merged. Each of them begins with `population` random formulas,
+    then creates, fits and measures `evaluations` more in whole rounds of `population`, on at most `rows` rows; the
+    front is measured on all rows. The same seed gives the same front however busy the machine is.
     `seconds`, if given, is a hard limit for all restarts together: a front that it ended is marked
     (`Front.ended_by_clock`), and depends on the machine.
     """
@@ -47,7 +47,7 @@ class Search:
 
     @property
     def generations(self) -> int:
-        """Rounds of one restart."""
+        """The number of rounds of one restart."""
         return math.ceil(self.evaluations / self.population)
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Formulas of a network's MLPs → the stages of a scheme, in canonical form; and the choice of formulas by joint loss.
 
-Messages are determined up to scale: whatever factor f_agg has, f_up undoes. In the canonical form the update's factor
-of each sum carries no number, so that all of it is in the message.
+Messages are determined up to a factor, since f_up can undo any factor of f_agg. In the canonical form, the update's
+factor of each sum contains no number: the message has the whole constant.
 """
 
 import itertools
@@ -28,12 +28,15 @@ from fluxforge.pde._parameter import Rank, Where
 from fluxforge.scheme._scheme import HOP_ENDS, Hop, Message, Output, Stage
 from fluxforge.scheme.reference import gradient_names
 
-# A message is a difference of fields if its value for equal fields is below this share of its terms.
+# A message counts as a difference of fields if its value for equal fields is below this share of its terms.
 DIFFERENCE = 0.1
 
 
 def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, ...]:
-    """Each MLP replaced by its formula, given in the scheme's symbols under the name of the sum or field it makes."""
+    """The stages of a network with each MLP replaced by its formula, in the scheme's symbols.
+
+    `formulas` has the formula of each message under the name of its sum, and that of each update under its field.
+    """
     stages = []
     for layer in network.layers:
         messages = {name: Message(formulas[name], each.hop) for each in layer.messages for name in each.names}
@@ -47,12 +50,13 @@ def compose(network: Network, formulas: Mapping[str, sp.Expr]) -> tuple[Stage, .
 
 
 def to_canonical(stages: tuple[Stage, ...], model: Model) -> tuple[Stage, ...]:
-    """Fix the gauge, and write fluxes and reactions with the equation's parameters, to which numbers are relative.
+    """Fix the gauge, and write the constants of fluxes and reactions relative to the equation's parameters.
 
-    A flux is a message that vanishes where the fields at its ends are equal: it gets the equation's K (over c), α of
-    heat. Others, such as the sum of the neighbours' values or of their A/δ, and messages with a parameter of their own,
-    keep their numbers: a factor K would make them wrong at every value but the trained one. In outputs, each product of
-    powers that the equation's own Δt (r(u) + S)/c has too gets the parameters it has there; others keep their numbers.
+    A flux is a message that vanishes where the fields at its ends are equal: it is written with the factor K/c of the
+    equation, α of heat. Other messages, such as the sum of the neighbours' values or of their A/δ, and messages that
+    contain a parameter, keep their numbers: a factor K would make them wrong at every value but the trained one. In
+    outputs, a product of powers that also occurs in the equation's own Δt (r(u) + S)/c is written with the parameters
+    it has there; others keep their numbers. Raises SchemeError for an update that is not linear in a sum.
     """
     canonical: list[Stage] = []
     fields = ["T"]
@@ -79,14 +83,17 @@ def _canonicalise_stage(stage: Stage, model: Model, fields: Sequence[str]) -> St
 
 
 def _conductivity(equation: Equation) -> sp.Expr | None:
-    """K/c as a formula of constants; None where K is 0, a tensor, or depends on the unknown or on places."""
+    """K/c as a formula of constants; None if K is 0 or a tensor, or if K/c depends on the unknown or on the cell."""
     ratio = equation.diffusion / equation.capacity
     constants = {symbol(p.name) for p in equation.parameters if p.rank is Rank.SCALAR and p.where is Where.CONSTANT}
     return ratio if ratio != 0 and ratio.free_symbols <= constants else None
 
 
 def _list_equation_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.Expr, sp.Expr]:
-    """Of Δt (r(u) + S)/c with each field for u: by product of powers, the parameters and numbers in front of it."""
+    """The terms of Δt (r(u) + S)/c, with each field for u, that contain parameters.
+
+    They are given as {product of powers: its factor of parameters and numbers}.
+    """
     constants = [symbol(name) for p in equation.parameters for name in p.cell_names]
     factors: dict[sp.Expr, sp.Expr] = {}
     for field in fields:
@@ -103,7 +110,7 @@ def _list_equation_terms(equation: Equation, fields: Sequence[str]) -> dict[sp.E
 
 
 def _put_parameters(expression: sp.Expr, factors: Mapping[sp.Expr, sp.Expr], model: Model) -> sp.Expr:
-    """The numbers of terms that the equation has too, relative to its parameters."""
+    """The expression with `factors` in the terms that the equation has, too, and numbers relative to them."""
     if not factors:
         return expression
     terms = []
@@ -111,7 +118,7 @@ def _put_parameters(expression: sp.Expr, factors: Mapping[sp.Expr, sp.Expr], mod
         number, rest = term.as_coeff_Mul()
         if rest in factors:
             size = _number(factors[rest], model)
-            # An integer stays one, so that it is structure and not a constant to be fitted.
+            # Division by an integer keeps an integer exact, so that it is structure and not a constant to be fitted.
             term = (number / int(size) if size == int(size) else number / size) * factors[rest] * rest
         terms.append(term)
     return sp.Add(*terms)
@@ -123,10 +130,10 @@ def _number(formula: sp.Expr, model: Model) -> float:
 
 
 def _is_flux(message: Message, equation: Equation) -> bool:
-    """Whether a message without a parameter depends on fields, and vanishes where each has one value at all ends.
+    """Whether a message has no parameter, depends on fields, and vanishes where each field is equal at all ends.
 
-    Its constants are still to be refitted, so that T_N − 1.02 T_P is taken for a difference: what is left of the terms
-    is compared with their size, at random geometries and fields.
+    Its constants have not been refitted yet, so that T_N − 1.02 T_P counts as a difference: the sum of the terms is
+    compared with their size, at random geometries and fields.
     """
     expression, hop = message.expression, message.hop
     symbols = sorted(expression.free_symbols, key=str)
@@ -134,7 +141,7 @@ def _is_flux(message: Message, equation: Equation) -> bool:
     if expression.free_symbols & parameters or all(_field_name(each.name, hop) is None for each in symbols):
         return False
     rng = np.random.default_rng(0)
-    # Gradients vanish where T has one value.
+    # Gradients vanish where T is constant.
     draws = dict.fromkeys(gradient_names(3), np.zeros(32))
     # The same draws for a field at every end.
     values = {
@@ -149,7 +156,7 @@ def _is_flux(message: Message, equation: Equation) -> bool:
 
 
 def _field_name(name: str, hop: Hop) -> str | None:
-    """T of T_N: the field whose value at an end a symbol is; None for geometry, cell volumes included."""
+    """The field of which a symbol is the value at an end, T of T_N; None for geometry, which includes volumes."""
     stem, _, end = name.rpartition("_")
     return stem if end in HOP_ENDS[hop] and stem != "V" else None
 
@@ -167,7 +174,7 @@ def _scale(name: str, outputs: Mapping[str, Output]) -> sp.Expr:
 
 
 def _remove_scale(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
-    """The sum's factor divided by the scale, exactly: a number that was the scale is gone, not 0.9999…"""
+    """The expression with the factor of z divided by the scale, exactly: a number equal to it becomes 1, not 0.9999…"""
     expanded = sp.expand(expression)
     slope = expanded.coeff(z, 1)
     number, rest = sp.factor_terms(sp.expand(slope)).as_coeff_Mul()
@@ -178,6 +185,7 @@ def _remove_scale(expression: sp.Expr, z: sp.Symbol, scale: sp.Expr) -> sp.Expr:
 # The decrease of log loss that a symbol of complexity must bring, as on a front; losses below FLOOR count as equal.
 PRICE = 0.2
 FLOOR = 1e-12
+# The largest number of combinations of candidates that are fitted.
 MOST_TRIES = 12
 
 
@@ -192,7 +200,7 @@ class Choice:
 
     @property
     def complexity(self) -> int:
-        """Of all formulas together."""
+        """The sum over all formulas."""
         return sum(each.complexity for each in self.chosen.values())
 
     @property
@@ -211,8 +219,9 @@ def choose(
     network_loss: float,
     threshold: float,
 ) -> Choice:
-    """Combinations of candidates below the threshold, simplest first, until one does as well as the network.
+    """Choose one candidate per MLP: combinations are tried, the simplest first, until one has the network's loss.
 
+    Candidates with errors above the threshold are left out.
     A front alone cannot decide: a message may be multiplied by any function of the receiving cell's data if the update
     divides by it, and trained networks do so by a few per cent. Longer formulas describe that gauge, not the scheme; in
     the composed scheme it cancels, and the refitted short formula has the smaller loss. If no combination does as well

@@ -1,4 +1,4 @@
-"""Constants of a formula: those of least loss, their limit Δt → 0, fractions near them, and those nearest to a network.
+"""Constants of a formula: of least loss, their limit Δt → 0, fractions near them, and those that fit a network best.
 
 The best explicit constants of a residual loss depend on Δt, c(Δt) = c₀ + c₁ Δt + …; the limit is the scheme. A formula
 is what a network learned only if the network's own constants explain the network and agree with those of least loss.
@@ -27,7 +27,7 @@ from fluxforge.loss._loss import Defect, defect_of, norm_of
 DENOMINATOR = 12
 # A fraction is accepted within WITHIN uncertainties, if the next candidate is at least APART of them away.
 WITHIN, APART = 3.0, 4.0
-# Constants that are equal in exact arithmetic differ by less in float64.
+# Constants that are equal in exact arithmetic differ by less than this in float64.
 ROUND_OFF = 1e-9
 
 
@@ -44,7 +44,7 @@ class Fitted:
 
     @property
     def chosen(self) -> dict[str, sp.Expr | float]:
-        """The fraction where there is one, the number otherwise."""
+        """Each constant by name: its fraction, or the number if it has none."""
         exact = {name: sp.Rational(each.numerator, each.denominator) for name, each in self.rational.items()}
         return {**self.values, **exact}
 
@@ -52,8 +52,8 @@ class Fitted:
 def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
     """Minimise the training loss over the constants, on each set of samples separately; the first gives the values.
 
-    The uncertainty is the scatter over the sets, or the numerical error where that is larger: infinite for an
-    undetermined constant.
+    The uncertainty is the standard deviation over the sets, or the numerical error if that is larger; it is infinite
+    for an undetermined constant.
     """
     names = tuple(free.values)
     objective = Objective.of_loss(free, loss)
@@ -75,7 +75,7 @@ def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -
 
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
-    """The fraction that each constant is rounded to; none if its uncertainty does not exclude the next candidate."""
+    """The fractions to which constants are rounded; a constant that several fractions fit is left out."""
     fractions = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
     return {name: near for name, near in fractions.items() if near is not None}
 
@@ -93,13 +93,13 @@ def nearest_fraction(value: float, uncertainty: float) -> Fraction | None:
     return near if close and APART * uncertainty <= spacing else None
 
 
-# Points an extrapolation goes through, and the degree of the polynomial in Δt.
+# The number of points used by an extrapolation, and the degree of the polynomial in Δt.
 POINTS, DEGREE = 5, 3
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The best constants at every step, longest first, with their numerical errors and loss; and their limit."""
+    """The constants of least loss at every Δt, longest first, with numerical errors and losses; and their limit."""
 
     steps: tuple[float, ...]
     values: tuple[Mapping[str, float], ...]
@@ -108,7 +108,7 @@ class Limit:
     fitted: Fitted
 
     def rows(self) -> list["LimitRow"]:
-        """The constants step by step."""
+        """One row per Δt, longest first."""
         return [
             LimitRow(step, dict(values), _drop_infinite(errors), loss)
             for step, values, errors, loss in zip(self.steps, self.values, self.errors, self.losses, strict=True)
@@ -116,7 +116,7 @@ class Limit:
 
 
 class LimitRow(NamedTuple):
-    """The best constants at one step; an error is None where nothing determines the constant."""
+    """The constants of least loss at one Δt; an error is None if the constant is undetermined."""
 
     step: float
     constants: dict[str, float]
@@ -125,7 +125,10 @@ class LimitRow(NamedTuple):
 
 
 def small_steps(free: Free, loss: recipe.Loss, problems: Mapping[float, Problem]) -> Limit:
-    """Refit at every step, from the constants of the step before; extrapolate to Δt = 0, and round to fractions."""
+    """Refit at every Δt, longest first, each from the minimum before; extrapolate to Δt = 0; round to fractions.
+
+    `problems` are the samples by their Δt.
+    """
     objective = Objective.of_loss(free, loss)
     names, steps = tuple(free.values), tuple(sorted(problems, reverse=True))
     minima: list[Minimum] = []
@@ -155,9 +158,9 @@ def extrapolate_constants(
 ) -> tuple[Float[np.ndarray, " constants"], Float[np.ndarray, " constants"]]:
     """The limit of the values as the step goes to 0, by a cubic through the shortest five, and its uncertainty.
 
-    The uncertainty is the largest difference to a parabola through the shortest four, and to cubics without one of the
-    five: values of least |r| are smooth only as long as the same rows vanish, and a kink between two steps shows there.
-    The propagated errors of the values are added.
+    The uncertainty is the largest difference from a parabola through the shortest four, and from cubics without one of
+    the five: minimisers of Σ|r| are smooth in Δt only as long as the same rows vanish, and a kink between two steps
+    shows in these differences. The propagated errors of the values are added.
     """
     steps, values = steps[-POINTS:], values[-POINTS:]
     limit, weights = _extrapolate_to_zero(steps, values, DEGREE)
@@ -179,7 +182,7 @@ def _extrapolate_to_zero(steps: np.ndarray, values: np.ndarray, degree: int) -> 
 
 
 def _drop_infinite(errors: Mapping[str, float]) -> dict[str, float | None]:
-    """None for a constant that nothing determines."""
+    """The errors, with None for undetermined constants, since JSON has no infinity."""
     return {name: value if math.isfinite(value) else None for name, value in errors.items()}
 
 
@@ -197,11 +200,13 @@ LARGEST_UNCERTAINTY = 0.25
 class Reading:
     """A formula beside a network at one Δt.
 
-    - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with the network's own constants; the share
-      that constants of least loss explain is `explained_by_least`;
-    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, and the numerical error.
-      What the formula leaves unexplained of the network differs from problem to problem, and so enters the former;
-    - `hidden`: the difference of a constant that has the size of what is left unexplained, which may hide it.
+    - `own`: the network's own constants, with which the formula fits the network best; `least`: those of least loss;
+    - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with `own`; `explained_by_least` with
+      `least`;
+    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, plus the numerical error.
+      The part of the network that the formula does not explain differs from problem to problem, so that the former
+      contains it;
+    - `hidden`: the change of a constant whose effect is as large as the unexplained part, which may hide it.
     """
 
     step: float
@@ -222,10 +227,10 @@ class Reading:
         )
 
     def gap(self, name: str) -> float:
-        """The difference of both values in units of what is allowed: they agree if it is at most 1.
+        """|own − least| relative to the largest difference allowed: the two agree if it is at most 1.
 
-        Allowed are their uncertainties, or a difference whose effect is below what is unexplained anyway, but no more
-        than a tenth of the constant: a network that is the formula exactly has to have the constants exactly.
+        Allowed is the sum of their uncertainties, or a difference whose effect is below the unexplained part, but no
+        more than a tenth of the constant: a network that is exactly the formula must have exactly its constants.
         """
         size = max(abs(self.own[name]), abs(self.least[name]))
         allowed = max(
@@ -238,7 +243,7 @@ class Reading:
 def read_constants(
     free: Free, step: Step, loss: recipe.Loss, problems: Mapping[float, Problem], *, start: Constants | None = None
 ) -> tuple[Reading, ...]:
-    """One reading per Δt, longest first; `step` is the network's, and `problems` are the same at each Δt but for Δt."""
+    """One reading per Δt, longest first; `step` is the network's, and `problems` differ from Δt to Δt in Δt only."""
     defect, norm = defect_of(loss), norm_of(loss)
     ours, theirs = Objective(free, defect, norm), Objective(free, _defect_beside_answer(defect), norm)
     relative = Objective(free, _relative_error, "l2")
@@ -274,7 +279,7 @@ def read_constants(
 
 
 def _defect_beside_answer(defect: Defect) -> Defect:
-    """The defect of a step less that of the answer: zero where both are the same, in the loss's own measure."""
+    """The defect of a step minus that of the answer: zero where the step equals the answer, in the loss's measure."""
 
     def difference(problem: Problem, new: State) -> State:
         return defect(problem, new) - defect(problem, problem.answer)
@@ -292,17 +297,17 @@ def _relative_error(problem: Problem, new: State) -> State:
 
 @eqx.filter_jit
 def _answer_by_network(step: Step, problems: Problem) -> Problem:
-    """The same problems, answered by the network."""
+    """The same problems with the network's step as their answer."""
     answers = jax.lax.map(step, problems)
     return eqx.tree_at(lambda p: p.answer, problems, answers)
 
 
 def own_limit(readings: Sequence[Reading], least: Constants | None) -> tuple[dict[str, float], dict[str, float]]:
-    """The network's own constants as Δt goes to 0, with their uncertainty; or their mean, if they do not depend on Δt.
+    """The limits of the network's own constants for Δt → 0 and their uncertainties, both by name.
 
-    A polynomial of second degree through the network's constants, each by its uncertainty. `least` holds what the
-    constants of least loss tend to: their own extrapolation from the same Δt misses it by the error of the polynomial,
-    which is part of the uncertainty. Without it the constants are taken not to depend on Δt.
+    A polynomial of second degree is fitted to the network's constants, weighted by their uncertainties. `least` are the
+    limits of the constants of least loss: the amount by which the same polynomial misses them is added to the
+    uncertainty. If `least` is None, the constants are taken to be independent of Δt, and their mean is returned.
     """
     degree = 0 if least is None else min(2, len(readings) - 1)
     X = np.vander([reading.step / readings[0].step for reading in readings], degree + 1, increasing=True)
@@ -315,6 +320,6 @@ def own_limit(readings: Sequence[Reading], least: Constants | None) -> tuple[dic
         at_zero = np.linalg.pinv(X / sigma[:, None])[0] / sigma
         values[name] = float(at_zero @ [reading.own[name] for reading in readings])
         missed = 0.0 if least is None else at_zero @ [reading.least[name] for reading in readings] - least[name]
-        # Errors of one network at different Δt are not independent: they are added, not their squares.
+        # Errors of one network at different Δt are not independent, so that the errors are added, not their squares.
         off[name] = float(np.abs(at_zero) @ sigma + abs(missed))
     return values, off

@@ -37,7 +37,7 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
     "Sin": sp.sin,
     "Cos": sp.cos,
     "Abs": sp.Abs,
-    # PyOperon evaluates Fmin as the maximum and Fmax as the minimum: a test compares trees with what it evaluates.
+    # PyOperon evaluates Fmin as the maximum and Fmax as the minimum; a test compares our formulas with its values.
     "Fmin": lambda a, b: sp.Max(a, b),
     "Fmax": lambda a, b: sp.Min(a, b),
 }
@@ -46,7 +46,7 @@ OPERATIONS: Mapping[str, Callable[..., sp.Expr]] = {
 def to_sympy(nodes: Sequence[Any], variables: Mapping[int, sp.Expr]) -> sp.Expr:
     """The expression of a tree in postfix order; `variables` maps each variable's hash to its expression.
 
-    A variable carries its coefficient. Of two operands the one written last is the first: b a − is a − b.
+    A variable node has its own coefficient. The operand written last is the first one: b a − is a − b.
     """
     stack: list[sp.Expr] = []
     for node in nodes:
@@ -62,6 +62,7 @@ def to_sympy(nodes: Sequence[Any], variables: Mapping[int, sp.Expr]) -> sp.Expr:
 
 Part = TypeVar("Part")
 
+# Operators and PyOperon's node types; min and max are exchanged, as in OPERATIONS.
 NODE_TYPES = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "square": "Square", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
     "sin": "Sin", "cos": "Cos", "abs": "Abs", "min": "Fmax", "max": "Fmin",
@@ -78,9 +79,10 @@ _NO_LIMIT = 10**12
 class Evolution:
     """NSGA-II on (mean square error after linear scaling, length of the tree).
 
-    PyOperon's objects point at each other without owning each other, so every part is kept here. Its threads do not
-    change the result: each formula has random numbers of its own. It computes in single precision, so it is given
-    columns of size one and an output of mean zero; scale and offset of the output are fitted to each formula anyway.
+    PyOperon's objects point at each other without owning each other, so references to all of them are kept here. The
+    number of threads does not change the result: each formula has random numbers of its own. PyOperon computes in
+    single precision, so columns are scaled to a root mean square of one, and the output to mean zero and variance one;
+    scale and offset of the output are fitted to each formula anyway.
     """
 
     def __init__(self, op: Any, table: Table, search: Search, *, seed: int) -> None:
@@ -105,6 +107,7 @@ class Evolution:
             checks += 1
             if not self.stopped and checks <= self._search.generations and stopped():
                 self.stopped = True
+                # PyOperon stops once its budget of evaluations is used up.
                 self._error.Budget = 0
 
         self._algorithm.Run(self._rng, check, count_threads(), False)
@@ -114,7 +117,7 @@ class Evolution:
         return [list(individual.Genotype.Nodes) for individual in self._algorithm.BestFront]
 
     def variables(self, names: Sequence[str]) -> dict[int, sp.Expr]:
-        """The expression of each variable's hash: a column divided by its root mean square."""
+        """By hash, the expression of each variable: a column's symbol divided by the column's root mean square."""
         return {v.Hash: symbol(names[v.Index]) / sp.Float(float(self._sizes[v.Index])) for v in self._inputs}
 
     def _keep(self, part: Part) -> Part:
@@ -198,7 +201,7 @@ class Evolution:
 
 
 def count_threads() -> int:
-    """The cores this process may use, and no more than the environment says for XLA (PJRT_NPROC) and OpenMP."""
+    """The number of cores this process may use, at most PJRT_NPROC (of XLA) and OMP_NUM_THREADS (of OpenMP)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = (os.environ.get(name, "") for name in ("PJRT_NPROC", "OMP_NUM_THREADS"))
     return max(1, min([cores, *(int(text) for text in limits if text.isdigit())]))
@@ -214,11 +217,11 @@ class Operon(AbstractBackend):
         return "operon"
 
     def available(self) -> str | None:
-        """PyOperon is one wheel, and a dependency of the package."""
+        """None if PyOperon, a dependency of the package, is installed; otherwise how to install it."""
         return None if find_spec("pyoperon") else "operon is not installed: pip install pyoperon"
 
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
-        """The front of one evolution."""
+        """The front of one evolution, each formula with scale and offset fitted on all rows of `table`."""
         evolution = Evolution(_pyoperon(), table, search, seed=seed)
         _run(evolution, end)
         variables = evolution.variables(table.names)
@@ -271,7 +274,7 @@ class PySR(AbstractBackend):
         return None if find_spec("pysr") else "pysr is not installed: pip install 'fluxforge[pysr]'"
 
     def explore(self, table: Table, search: Search, *, seed: int, end: float) -> Explored:
-        """The hall of fame of one search."""
+        """The hall of fame of one search. Raises StorageError or FluxforgeError if PySR fails."""
         seconds = None if end == math.inf else max(end - time.monotonic(), 0.0)
         # PySR refuses names that SymPy has a meaning for, such as S.
         columns = {f"x{k}": symbol(name) for k, name in enumerate(table.names)}
@@ -313,7 +316,7 @@ def _settings(search: Search, *, seed: int, seconds: float | None) -> dict[str, 
 
 
 def _parse_readable(texts: Iterable[str], columns: Mapping[str, sp.Symbol]) -> Iterable[sp.Expr]:
-    """The formulas that our parser accepts; others have infinite constants or divide by zero."""
+    """The formulas that our parser accepts; those with infinite constants or a division by zero are skipped."""
     for text in texts:
         with suppress(ExpressionError):
             yield parse(squares_as_powers(text), columns)

@@ -129,19 +129,19 @@ def relative_error(f: Float[np.ndarray, " rows"], table: Table) -> float:
 
 
 KNEE_PRICE = 0.2
-"""The price of a symbol: it has to lower the error by the factor exp(−0.2), about a fifth."""
+"""The price of a symbol in log error: one more symbol has to lower the error by about a fifth, to exp(−0.2) of it."""
 
 KNEE_FLOOR = 1e-5
 """Errors below this count as equal: no network is more accurate."""
 
 
 def choose_knee(front: Front) -> Candidate:
-    """Argmin of log max(error, 10⁻⁵) + 0.2 · complexity.
+    """The candidate that minimises log max(error, 10⁻⁵) + 0.2 · complexity.
 
     Where the error stops falling by a fifth per symbol, longer formulas describe the network's own error, which is
-    smooth, so that they approach it slowly. The rule uses the front alone. On tables with smooth errors of 0.1, 1 and
-    3 % every price from 0.15 to 0.25 chooses the formula they were made with; 0.1 follows the network's error too far
-    at 3 %, 0.3 leaves out the source of a cell.
+    smooth, so that they approach it slowly. On tables with smooth errors of 0.1, 1 and 3 % every price from 0.15 to
+    0.25 chooses the formula they were made with; 0.1 follows the network's error too far at 3 %, 0.3 leaves out the
+    source of a cell. Raises InputError for an empty front.
     """
     if not front.candidates:
         raise InputError("front: there is no candidate to choose from")
@@ -164,6 +164,7 @@ def consistent(front: Front, units: Mapping[str, Unit]) -> Front:
 
 # Beyond e^700 numbers in double precision are infinite, and below e^-700 zero, or nearly so.
 LARGEST_EXPONENT = 700.0
+# Rounds of a fit of constants, and the relative step of its finite differences.
 _ROUNDS = 20
 _STEP = 1e-6
 _RANK = 1e-7
@@ -181,8 +182,9 @@ def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: 
     """The formula with its decimals c replaced by the minimiser of ‖y − f(X; c)‖; exact numbers stay.
 
     Decimals of equal size are one constant, so 0.3·a − 0.3·b has one and 0.3·a − 0.4·b two. Gauss–Newton from the
-    present values, with halved steps where needed, until a round gains less than the part `gain`. None if the formula
-    is not finite on the table, or if the linear model of the first round predicts a residual beyond `hopeless`.
+    present values, with halved steps where needed, until a round lowers the residual by less than its fraction `gain`.
+    None if the formula is not finite on the table, or if the linear model of the first round predicts a residual
+    beyond `hopeless`.
     """
     with np.errstate(all="ignore"):
         return _fit(expr, table, gain=gain, hopeless=hopeless)
@@ -203,7 +205,7 @@ def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | 
 def _linearise(
     skeleton: sp.Expr, names: tuple[sp.Symbol, ...], table: Table, c: Float[np.ndarray, " constants"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """f(X; c) − y and its slopes by differences: one evaluation, c and its neighbours being a batch."""
+    """f(X; c) − y and its Jacobian by finite differences, from one evaluation of a batch of shifted constants."""
     steps = _STEP * np.abs(c)
     batch = np.vstack((c, c + np.diag(steps)))
     columns = {name: batch[:, k : k + 1] for k, name in enumerate(names)}
@@ -212,7 +214,7 @@ def _linearise(
 
 
 def fit_scale(expr: sp.Expr, table: Table) -> sp.Expr:
-    """a·f + b with the a and b of least squares; f itself where it is not finite."""
+    """a·f + b with a and b of least squares; f itself if it is not finite on the table."""
     f = predict(expr, table)
     if not np.all(np.isfinite(f)):
         return expr
@@ -221,7 +223,7 @@ def fit_scale(expr: sp.Expr, table: Table) -> sp.Expr:
 
 
 def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
-    """The formula with a symbol for every size of decimal, and their values."""
+    """The formula with one symbol for all decimals ±c of equal size, and the values c by symbol."""
     decimals = {number: float(number) for number in expr.atoms(sp.Float) if number}
     sizes = sorted({abs(value) for value in decimals.values()})
     symbols = {size: symbol(f"_c{k}") for k, size in enumerate(sizes)}
@@ -230,7 +232,7 @@ def parametrise(expr: sp.Expr) -> tuple[sp.Expr, Mapping[sp.Symbol, float]]:
 
 
 def put_numbers(expr: sp.Expr, numbers: Mapping[sp.Symbol, sp.Float]) -> sp.Expr:
-    """The formula with numbers for symbols, as `xreplace` does, but for exponentials of large numbers."""
+    """The formula with numbers for symbols, like `xreplace`, but with `bounded_exponential` for exp."""
     if not expr.args:
         return numbers.get(expr, expr)
     parts = [put_numbers(part, numbers) for part in expr.args]

@@ -21,9 +21,9 @@ from fluxforge.loss._loss import Defect, defect_of, mean_defect, norm_of
 from fluxforge.scheme._scheme import Message, Output, Stage
 
 Constants = Float[np.ndarray, " constants"]
-# Rounds of a fit by least squares: poorly determined constants converge very slowly.
+# The largest number of rounds of a fit by least squares: poorly determined constants converge very slowly.
 MOST_EVALUATIONS = 80
-# Linear programmes per fit; each is a Newton step, and products of constants need three or four.
+# The largest number of linear programmes per fit; each is a Newton step, and products of constants need three or four.
 MOST_PROGRAMMES = 30
 # Singular directions below this part of the largest count as dependent.
 RANK = 1e-9
@@ -31,25 +31,25 @@ RANK = 1e-9
 EXACT = 10.0
 # Bootstrap samples for the standard errors of constants.
 BOOTSTRAP_SAMPLES = 12
-# Relative changes of constants that show the round-off of the rows; their squares are below it.
+# Relative changes of constants that reveal the round-off of the rows; effects of their squares are smaller.
 RELATIVE_CHANGES = (1.0e-9, 1.37e-9, 2.11e-9)
 
 
 @dataclass(frozen=True)
 class Free:
-    """Stages whose numbers are symbols c1, c2, …, and the values they had."""
+    """Stages in which symbols c1, c2, … stand for decimal numbers, and the values of these numbers."""
 
     stages: tuple[Stage, ...]
     values: Mapping[str, float]
 
     def fill_constants(self, values: Mapping[str, sp.Expr | float]) -> tuple[Stage, ...]:
-        """Put numbers in place of the symbols, and return the stages."""
+        """The stages with numbers in place of the symbols."""
         known = {symbol(name): sp.Float(value) if isinstance(value, float) else value for name, value in values.items()}
         return _map_formulas(self.stages, lambda expression: expression.subs(known))
 
 
 def set_free(stages: tuple[Stage, ...]) -> Free:
-    """Replace every decimal number by a symbol of its own; whole numbers are structure and stay."""
+    """Replace every decimal number by a symbol of its own; integers and fractions are structure and stay."""
     values: dict[str, float] = {}
 
     def free_numbers(expression: sp.Expr) -> sp.Expr:
@@ -79,8 +79,8 @@ class Minimum:
     """The constants of least loss, the loss, and the numerical error of each constant.
 
     The error is round-off propagated through the fit; it does not include the scatter between samples. It is infinite
-    where a constant is undetermined: nothing depends on it, or another one has the same effect. `exact` says that
-    the loss is round-off. `corner` holds the rows that vanish, of a loss of absolute values.
+    for an undetermined constant: nothing depends on it, or another one has the same effect. `exact`: the loss is mere
+    round-off. `corner`: the indices of the rows that vanish at the minimum of a loss of absolute values.
     """
 
     values: Constants
@@ -109,7 +109,7 @@ class Objective:
 
         def rows(c: Float[Array, " constants"], problems: Problem) -> Float[Array, " rows"]:
             def one(p: Problem) -> Float[Array, " cells"]:
-                # So weighted that the sum of |rows|, or of their squares, is the loss.
+                # Weighted so that the sum of |rows|, or of their squares, is the loss.
                 share = p.graph.live / p.graph.live.sum() / len(problems.dt)
                 return jnp.asarray(defect(p, self._step(c, p))) * (share if norm == "l1" else jnp.sqrt(share))
 
@@ -119,16 +119,17 @@ class Objective:
 
     @staticmethod
     def of_loss(free: Free, loss: recipe.Loss) -> "Objective":
-        """The training loss of a recipe, which must have one term that depends on data."""
+        """The training loss of a recipe; raises InputError unless it has exactly one term that depends on data."""
         return Objective(free, defect_of(loss), norm_of(loss))
 
     def __call__(self, c: Constants, problems: Problem) -> float:
-        """The loss."""
+        """The loss for the constants c, averaged over the problems."""
         return float(self._value(c, problems))
 
     def fit(self, problems: Problem, *, start: "Constants | Minimum | None" = None) -> Minimum:
-        """The constants of least loss, from those of the formula, from others, or from a minimum at another Δt.
+        """The constants of least loss. Iteration begins at `start`, by default at the constants of the formula.
 
+        `start` may be a minimum at another Δt, of which the rows that vanish are a first guess, too.
         Least squares come first. The minimum of a loss of absolute values is a vertex: the rows are linearised, and
         the linear programme solved exactly, until the constants do not change.
         """
@@ -146,7 +147,7 @@ class Objective:
             best, corner = least_corner(rows, slopes, best, free, near=corner)
         else:
             best, corner = _settle(rows, slopes, best, free), None
-        # Constants may have moved to where others have the same effect.
+        # At the new values, constants that were determined may have the same effect as others.
         free[free] = _find_determined(slopes(best)[:, free], best[free], noise)
         corner = corner if corner is not None and len(corner) == free.sum() else None
         error = np.full(len(best), np.inf)
@@ -156,7 +157,7 @@ class Objective:
         return Minimum(best, self(best, problems), error, exact, corner)
 
     def spread(self, problems: Problem, best: Minimum) -> Constants:
-        """The change of each constant for a change of the rows by a vector of length 1; 0 if it is undetermined."""
+        """The largest change of each constant if the rows change by a vector of length 1; 0 if it is undetermined."""
         off, free = np.zeros(len(best.values)), np.isfinite(best.error)
         _, slopes = self._functions(problems)
         off[free] = np.linalg.norm(np.linalg.pinv(slopes(best.values)[:, free]), axis=1)
@@ -183,7 +184,7 @@ class Objective:
             drawn = np.flatnonzero(times)
             r_drawn, J_drawn, times = r[drawn], J[drawn], times[drawn]
             if self._norm == "l1":
-                # The rows that vanish over all problems, as far as they were drawn, and the next smallest.
+                # The drawn rows that vanish at the minimum over all problems, and the next smallest ones.
                 near = np.argsort(np.abs(r_drawn), kind="stable")[: J.shape[1]]
                 moves.append(least_absolute(times * r_drawn, times[:, None] * J_drawn, near=near).move)
             else:
@@ -222,7 +223,7 @@ def _least_squares(rows: Rows, slopes: Rows, start: Constants) -> Constants:
 def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"]) -> Constants:
     """Gauss–Newton on the free constants until they do not change.
 
-    A solver that stops where the sum of squares no longer falls leaves half of their digits undetermined.
+    A solver that stops where the sum of squares no longer falls determines only half of their digits.
     """
     before = np.inf
     for _ in range(MOST_PROGRAMMES):
@@ -239,11 +240,14 @@ def _settle(rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " con
 def least_corner(
     rows: Rows, slopes: Rows, c: Constants, free: Bool[np.ndarray, " constants"], *, near: np.ndarray | None
 ) -> tuple[Constants, np.ndarray | None]:
-    """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex; with the rows that vanish."""
+    """Minimise Σ |rows| over the free constants by Newton steps from vertex to vertex.
+
+    Returns the constants and the indices of the rows that vanish there. `near`: such indices of a similar problem.
+    """
     value = np.abs(rows(c)).sum()
     corner = near
     for _ in range(MOST_PROGRAMMES):
-        # Fewer rows vanish where constants depend on each other: the next programme then has nothing to start from.
+        # Where constants depend on each other, fewer rows vanish, which cannot be the start of the next programme.
         start = corner if corner is not None and len(corner) == free.sum() else None
         vertex = least_absolute(rows(c), slopes(c)[:, free], near=start)
         move = np.zeros(len(c))
@@ -271,7 +275,7 @@ def _round_off(rows: Rows, c: Constants) -> np.ndarray:
 
 
 def _find_determined(J: np.ndarray, c: Constants, noise: np.ndarray) -> Bool[np.ndarray, " constants"]:
-    """Which constants the rows determine; of several with the same effect, the first by pivoting."""
+    """A mask of the constants that the rows determine; of several with the same effect, the first by pivoting."""
     size = np.abs(J).sum(axis=0)
     seen = size * np.maximum(np.abs(c), 1.0) > EXACT * noise.sum()
     chosen = np.zeros(len(c), bool)

@@ -1,6 +1,6 @@
 """Symbolic regression with an engine, and the simplification of what it finds.
 
-A formula is simplified by other forms of it, by variants with a term or a constant less, and by a search through both.
+A formula is simplified by a search through its equivalent forms and through variants with a term or a constant less.
 """
 
 import math
@@ -20,17 +20,17 @@ from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 
-# Formulas with more terms when multiplied out are not: factoring them again takes SymPy long.
+# Formulas that would have more terms are not multiplied out: SymPy would take long to factor them again.
 _MOST_TERMS = 24
 
 
 def tidy(expr: sp.Expr) -> sp.Expr:
-    """The shortest of the formula's forms; of the two signs a product can have, the positive one."""
+    """The shortest form of a formula; a product −2·a·(b − c) is written with a positive number, 2·a·(c − b)."""
     return _make_positive(min(list_forms(expr), key=complexity))
 
 
 def list_forms(expr: sp.Expr) -> list[sp.Expr]:
-    """As it is, and multiplied out and factored again; both with the constants in front."""
+    """The formula as it is, and multiplied out and factored again if that differs; both made monic."""
     forms = [make_monic(expr)]
     if _terms_if_expanded(expr) <= _MOST_TERMS:
         forms += [form for form in (make_monic(collect_factors(sp.expand(expr))),) if form not in forms]
@@ -58,7 +58,7 @@ def make_monic(expr: sp.Expr) -> sp.Expr:
 
 
 def _pull_number(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Split a number off a bracket, its power or its modulus; of roots and moduli only the size, not the sign."""
+    """(number, rest): split a number off a bracket, its power or its modulus; off roots and moduli only its size."""
     inside = factor.args[0] if isinstance(factor, sp.Abs) else factor
     base, exponent = inside.as_base_exp()
     if not (base.is_Add and exponent.is_Rational):
@@ -78,7 +78,7 @@ def _ratio(number: sp.Number, lead: sp.Number) -> sp.Number:
 
 
 def _lead(bracket: sp.Add) -> sp.Number:
-    """The largest coefficient of a term that is not a bare number, 1 if there is a term that has none."""
+    """The largest coefficient of the terms that are not numbers; 1 if one of them has the coefficient ±1."""
     coefficients = [term.as_coeff_Mul()[0] for term in bracket.args if not term.is_Number]
     if any(abs(number) == 1 for number in coefficients):
         return sp.S.One
@@ -86,7 +86,7 @@ def _lead(bracket: sp.Add) -> sp.Number:
 
 
 def collect_factors(expr: sp.Expr) -> sp.Expr:
-    """a·b + a·c + d → a·(b + c) + d, the factor that most terms share first, again and again."""
+    """a·b + a·c + d → a·(b + c) + d, recursively, beginning with the factor that most terms share."""
     terms = sp.Add.make_args(expr)
     shared = Counter(factor for term in terms for factor in _unit_factors(term))
     best = min(shared, key=lambda factor: (-shared[factor], sp.default_sort_key(factor)), default=None)
@@ -118,7 +118,10 @@ VALUE_TOLERANCE = 0.25
 
 
 def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
-    """The formula with one term or argument of an extreme dropped, one constant made 1, or a sum's constants equal."""
+    """Yield variants of a formula: one term, or argument of min or max, less; one constant made ±1, or equal to others.
+
+    A number may also be multiplied into a bracket if a constant there becomes ±1.
+    """
     if expr.is_Float:
         yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < VALUE_TOLERANCE)
     if expr.is_Add:
@@ -153,17 +156,17 @@ def _move_inwards(expr: sp.Mul) -> Iterator[sp.Expr]:
 
 
 ERROR_RATIO = 1.5
-"""The factor by which a step may raise the error of the formula it starts from, once the constants are fitted again:
-what two symbols, an operator and an operand, are worth at the knee of a front."""
+"""The factor by which a step may raise the error of the formula it starts from, after the constants are fitted again:
+the price of two symbols, an operator and an operand, at the knee of a front, exp(0.4)."""
 
 FLOOR = 1e-6
-"""A step may always raise the error up to this, if that is more."""
+"""Errors up to this are always allowed."""
 
 REACH = 2.0
-"""A step is abandoned if the first round of its fit predicts more than this multiple of the error it may have."""
+"""A step is abandoned if the first round of its fit predicts an error above this multiple of the allowed one."""
 
 LEAST_GAIN = 0.05
-"""Only formulas of an engine that lower the error of all shorter ones by this part are simplified."""
+"""Of an engine's formulas, only those whose error is lower by this fraction than that of all shorter ones are used."""
 
 Structure = tuple[sp.Expr, int]
 
@@ -195,7 +198,7 @@ class Polisher:
         return front_of(step for step in settled if step.complexity <= max_complexity)
 
     def _select_worthy(self, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
-        """Those that lower the error of every shorter one by the part `LEAST_GAIN`: a front has many that do not."""
+        """The formulas whose error is lower by the fraction LEAST_GAIN than that of all shorter ones."""
         fits = [self._fit_constants(tidy(expr), limit=math.inf) for expr in expressions if measure(expr, self._few)]
         best = math.inf
         for fit in sorted((fit for fit in fits if fit), key=lambda fit: (fit.complexity, fit.error)):
@@ -204,16 +207,16 @@ class Polisher:
                 yield fit.expression
 
     def settle(self, candidates: Iterable[Candidate]) -> Front:
-        """The front, its constants fitted on the whole table, as it is read back from its text."""
+        """The front of the candidates with constants fitted on the whole table, as the parser reads their texts."""
         fits = [fit_constants(step.expression, self._table) for step in front_of(candidates)]
         read = [read_back(tidy(fit.expression), self._table) for fit in fits if fit]
         measured = [measure(expr, self._table) for expr in read if expr is not None]
         return front_of(step for step in measured if step)
 
     def simplifications(self, expr: sp.Expr) -> Iterator[Candidate]:
-        """Yield each formula on a path to shorter ones, and every step tried there that is within the slack.
+        """Yield each formula on a path to shorter ones, and all shorter variants of it whose error is allowed.
 
-        The path takes the step with the least error, and ends where no step is left or an earlier path has passed.
+        The path follows the variant with the least error; it ends where there is none, or where an earlier path passed.
         """
         here = self._fit_constants(tidy(expr), limit=math.inf)
         while here:
@@ -234,7 +237,7 @@ class Polisher:
                 yield step
 
     def _fit_constants(self, expr: sp.Expr, *, limit: float) -> Candidate | None:
-        """The formula with its constants fitted; nothing if it is not finite, or the limit is out of reach."""
+        """The formula with its constants fitted; None if it is not finite, or if the limit is out of reach."""
         key = structure_key(expr)
         if key not in self._fits:
             fit = fit_constants(expr, self._few, gain=_TRIAL_GAIN, hopeless=REACH * limit * self._few.spread)

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 # Subgradients of vanishing rows lie in [−1, 1]: sums over thousands of rows leave them uncertain by about this.
 SUBGRADIENT_TOLERANCE = 1e-9
 MOST_PIVOTS = 200
-# Largest condition number of the rows that vanish together; beyond it nearby rows are taken.
+# Largest condition number of the rows that vanish together; beyond it other rows with small residuals are taken.
 MOST_CONDITION = 1e8
 
 
@@ -38,9 +38,10 @@ def gauss_newton(
 ) -> tuple[Vector, Float[np.ndarray, " rows"]] | None:
     """Minimise ‖r(c)‖ from `start`; `linearise(c)` gives r and its Jacobian. Returns c and r(c).
 
-    A move is halved, at most so often, until it lowers ‖r‖; the rounds end where one gains less than the part `gain`,
-    or where r or J is not finite. Singular values below `rank` of the largest are taken as zero, so that redundant
-    unknowns share the move. None if the first linear model predicts a residual beyond `hopeless`.
+    A move is halved until it lowers ‖r‖; up to `halvings` lengths are tried. Iteration ends after `rounds` rounds, if
+    one lowers ‖r‖ by less than its fraction `gain`, or if r or J is not finite. Singular values below `rank` times the
+    largest are taken as zero, so that redundant unknowns share the move. Returns None if the first linear model
+    predicts a residual beyond `hopeless`.
     """
     c = start
     r, J = linearise(c)
@@ -82,12 +83,12 @@ def least_absolute(
     *,
     near: Int[np.ndarray, " unknowns"] | None = None,
 ) -> Vertex:
-    """The vertex of least Σ |r + J d|. J needs more rows than columns.
+    """The vertex d of least Σ |r + J d|. J needs more rows than columns.
 
-    Columns that depend on others leave the minimum as it is: their unknowns are 0, and fewer rows vanish.
-    `near` are the rows that vanish at the minimum of a similar problem: the vertex is then looked for from there.
-    HiGHS' tolerance is absolute, so it is given orthonormal columns (powers of one operator are nearly collinear) and
-    what least squares leaves of r (which may be a millionth of it), scaled to one.
+    Columns that depend on others do not change the minimum: their unknowns are 0, and fewer rows vanish.
+    `near`: indices of the rows that vanish at the minimum of a similar problem, at which the search begins.
+    HiGHS' tolerance is absolute, so the columns are made orthonormal (powers of one operator are nearly collinear), and
+    r is replaced by its residual after least squares (which may be a millionth of r), scaled to one.
     """
     independent = _find_independent(J)
     if not independent.all():
@@ -114,7 +115,7 @@ def least_absolute(
 
 
 def _find_independent(J: np.ndarray) -> np.ndarray:
-    """Which columns are linearly independent up to rounding; of dependent ones the first by pivoting."""
+    """A mask of linearly independent columns, up to rounding; of dependent ones the first by pivoting."""
     size = np.linalg.norm(J, axis=0)
     R, order = scipy.linalg.qr(J / np.where(size > 0.0, size, 1.0), mode="r", pivoting=True)
     height = np.abs(np.diag(R))
@@ -126,7 +127,7 @@ def _find_independent(J: np.ndarray) -> np.ndarray:
 def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:
     """Rows that vanish at the minimum or nearly so, by the dual programme: max rᵀy over |y| ≤ 1 with Qᵀy = 0."""
     dual = linprog(-r, A_eq=Q.T, b_eq=np.zeros(Q.shape[1]), bounds=(-1.0, 1.0), method="highs-ds")
-    # Least squares has been taken out of r, so without an answer its own solution, 0, is the start.
+    # r is the residual of least squares: if HiGHS fails, 0, the solution of least squares, is the start.
     x = dual.eqlin.marginals if dual.status == 0 else np.zeros(Q.shape[1])
     near = np.argsort(np.abs(r + Q @ x), kind="stable")[: 4 * Q.shape[1]]
     first = near[: Q.shape[1]]
@@ -137,7 +138,11 @@ def _vanishing_rows(r: np.ndarray, Q: np.ndarray) -> np.ndarray:
 
 
 def improve_vertex(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
-    """Go from vertex to neighbouring vertex while that lowers the sum; the last one is optimal by its subgradient."""
+    """Go from vertex to neighbouring vertex while that lowers Σ |r + Q d|.
+
+    Returns the rows that vanish at the last vertex, and 1 − max |subgradient| there, which is not negative at the
+    minimum; −∞ if `rows` are ill-conditioned.
+    """
     rows = rows.copy()
     if np.linalg.cond(Q[rows]) > MOST_CONDITION:
         return rows, -np.inf
@@ -159,7 +164,7 @@ def improve_vertex(r: np.ndarray, Q: np.ndarray, rows: np.ndarray) -> tuple[np.n
 
 
 def _entering_row(off: np.ndarray, slopes: np.ndarray, slope: float) -> int | None:
-    """The row at whose zero the sum stops falling along an edge that starts with `slope` < 0; none if it never does."""
+    """The row at whose zero the sum stops falling along an edge that begins with `slope` < 0; None if it never does."""
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = -off / slopes
     ahead = np.flatnonzero(np.isfinite(reach) & (reach > 0.0))

@@ -101,9 +101,9 @@ class Term:
 
 @cache
 def list_terms(*, reacts: bool = False) -> tuple[Term, ...]:
-    """A^a δ^b times (T_N − T_P), its square, its cube and T_P (T_N − T_P), summed, times 1 or 1/V; and cell terms.
+    """The candidates: Σ A^a δ^b times (T_N − T_P), its square, its cube or T_P (T_N − T_P); and S, T and 1 of the cell.
 
-    Where cells react, T² and T³ are among the cell terms.
+    All of them occur with the factors 1 and 1/V. With a reaction (`reacts`), T² and T³ of the cell are candidates, too.
     """
     across = _T_N - _T_P
     states = (across, across**2, across**3, _T_P * across)
@@ -124,7 +124,7 @@ class Sparse:
     ridge: float
 
     def stage(self) -> Stage:
-        """As one round of message passing; sums with different factors are different messages."""
+        """One round of message passing that computes T'; sums with different factors are different messages."""
         messages: dict[sp.Expr, sp.Expr] = {}
         cell = sp.S.Zero
         for number, term in self.terms:
@@ -144,7 +144,8 @@ def fit_sparse(edges: Edges, judged: Edges, *, reacts: bool = False) -> Sparse:
     """STLSQ over the library at every threshold and ridge, on `edges`; the model is chosen by its error on `judged`.
 
     Least squares of (T' − T)/Δt, columns and target scaled to a root mean square of one. The terms that are left, at
-    most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change.
+    most `MOST_TERMS`, are fitted once more without the ridge. A model without terms predicts no change. Raises
+    NumericalError if no model has a finite error.
     """
     candidates = list_terms(reacts=reacts)
     X = evaluate_terms(edges, candidates)
@@ -180,7 +181,7 @@ class _Model(NamedTuple):
 def _supports(
     X: Float[np.ndarray, "rows terms"], y: Float[np.ndarray, " rows"]
 ) -> dict[tuple[float, float], Bool[np.ndarray, " terms"]]:
-    """The terms left at each threshold and ridge; a set that was found before is not listed again."""
+    """Masks of the terms left at each threshold and ridge, each mask once; that of no terms if there is none."""
     supports: dict[bytes, tuple[float, float]] = {}
     gram, right = X.T @ X / len(y), X.T @ y / len(y)
     for threshold, ridge in product(THRESHOLDS, RIDGES):
@@ -192,7 +193,7 @@ def _supports(
 
 
 def evaluate_terms(edges: Edges, terms: Sequence[Term]) -> Float[np.ndarray, "cells terms"]:
-    """Every candidate's rate in every cell, its message summed over the neighbours."""
+    """The value of every candidate in every cell, messages summed over the neighbours."""
     cell = {_V: edges.values[symbol("V_P")][:, 0], _S: edges.values[symbol("S_P")][:, 0]}
     cell[_T] = edges.values[_T_P][:, 0]
     sums = {
@@ -215,7 +216,7 @@ def _rms(values: np.ndarray) -> float:
 def stlsq(
     gram: Float[np.ndarray, "terms terms"], right: Float[np.ndarray, " terms"], *, threshold: float, ridge: float
 ) -> Bool[np.ndarray, " terms"]:
-    """Sequentially thresholded least squares (Brunton, Proctor and Kutz 2016): which terms are left.
+    """Sequentially thresholded least squares (Brunton, Proctor and Kutz 2016): a mask of the terms that are left.
 
     `gram` and `right` are XᵀX/n and Xᵀy/n. Terms whose coefficient is below the threshold are dropped and the rest is
     fitted again, until nothing changes.

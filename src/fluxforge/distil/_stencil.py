@@ -22,7 +22,10 @@ Step = Callable[[Problem], State]
 
 @dataclass(frozen=True)
 class Series:
-    """p₁ … p_L and q₀ … q_{L−1}, and the part of T' − T that they leave unexplained, root mean square."""
+    """T' − T ≈ Σ p_k (ΔtL)^k T + Σ q_k (ΔtL)^k ΔtS, with k = 1 … L in the first sum and k = 0 … L − 1 in the second.
+
+    `temperature` holds the p_k, `source` the q_k; `unexplained` is rms(error)/rms(T' − T).
+    """
 
     temperature: tuple[float, ...]
     source: tuple[float, ...]
@@ -30,7 +33,7 @@ class Series:
 
     @property
     def nested(self) -> dict[str, float]:
-        """The same as constants of L layers: a₁, c₁ of the first to a_L, c_L of the last."""
+        """The same polynomials as constants aₖ, cₖ of L layers hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁, `a1`, `c1`, `a2`, …"""
         L = len(self.temperature)
         constants: dict[str, float] = {}
         for k in range(1, L + 1):
@@ -42,7 +45,10 @@ class Series:
 
 
 def series(step: Step, problems: Problem, order: int) -> Series:
-    """Least squares over all live cells of all problems, each problem's rows divided by the size of its T' − T."""
+    """Fit a series with L = `order` by least squares over the live cells of all problems.
+
+    The rows of each problem are divided by the root mean square of its T' − T.
+    """
     rows, answers = _rows(step, order, problems)
     X, y = np.asarray(rows, float).reshape(-1, 2 * order), np.asarray(answers, float).ravel()
     coefficients = np.linalg.lstsq(X, y, rcond=None)[0]
@@ -52,7 +58,7 @@ def series(step: Step, problems: Problem, order: int) -> Series:
 
 @eqx.filter_jit
 def _rows(step: Step, order: int, problems: Problem) -> tuple[Array, Array]:
-    """Compiled once for networks of the same shape: a step that is a module is data."""
+    """Matrix and right-hand side of all problems. A step that is a module is data: networks of one shape share code."""
 
     def one(p: Problem) -> tuple[Float[Array, "cells columns"], Float[Array, " cells"]]:
         live = p.graph.live
@@ -65,7 +71,7 @@ def _rows(step: Step, order: int, problems: Problem) -> tuple[Array, Array]:
 
 
 def _columns(p: Problem, order: int) -> list[Array]:
-    """ΔtLT, (ΔtL)²T, …, then ΔtS, ΔtLΔtS, …; boundary data enter the first only, since later ones are of rates."""
+    """ΔtLT, (ΔtL)²T, …, then ΔtS, ΔtLΔtS, …; boundary values enter the first only: the others apply L to rates."""
 
     def once(u: Array) -> Array:
         return p.dt * L(u)
@@ -83,7 +89,11 @@ GEOMETRY = ("A", "delta", "V", "dt")
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """∂T'_P/∂T_N = factor · A^a δ^b V^v Δt^t, the spread of logarithms around it, and the share of wrong signs."""
+    """∂T'_P/∂T_N = factor · A^a δ^b V^v Δt^t.
+
+    `scatter` is the standard deviation of the logarithms from it, `wrong_signs` the share of entries left out because
+    they are near zero or have the other sign.
+    """
 
     factor: float
     exponents: dict[str, float]
@@ -92,7 +102,7 @@ class PowerLaw:
 
 
 def stencil(step: Step, problems: Problem) -> Float[np.ndarray, " edges"]:
-    """∂T'_P/∂T_N over the edges between two cells, of all problems in turn."""
+    """∂T'_P/∂T_N for every directed edge between two cells, problem after problem."""
 
     @jax.jit
     def all_of(problems: Problem) -> tuple[Array, Array]:
@@ -115,7 +125,7 @@ def _with_state(p: Problem, T: Float[Array, " cells"]) -> Problem:
 
 
 def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
-    """The values of A, δ, V and Δt over the edges of `stencil`."""
+    """A, δ, V (of the receiving cell) and Δt by name, for the edges of `stencil` and in their order."""
     edge = problems.graph.hops["edge"]
     cells = problems.graph.V.shape[1]
     inner = np.asarray(edge.mask & (edge.ends["N"] < cells))
@@ -130,7 +140,7 @@ def geometry(problems: Problem) -> dict[str, Float[np.ndarray, " edges"]]:
 
 
 def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float[np.ndarray, " entries"]]) -> PowerLaw:
-    """Weighted least squares on logarithms; entries near zero or of the wrong sign are left out.
+    """Fit a power law by weighted least squares of logarithms; entries near zero or of the rarer sign are left out.
 
     Raises DiscoveryError if fewer entries than unknowns remain.
     """
@@ -155,9 +165,9 @@ def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float
 
 
 def far_stencil(step: Step, problems: Problem) -> tuple[Float[np.ndarray, " paths"], dict[str, np.ndarray]]:
-    """∂T'_P/∂T_Q over the pairs joined by one path alone, and the geometry of that path.
+    """∂T'_P/∂T_Q for pairs of cells joined by exactly one path, and the geometry of that path by name.
 
-    Q is neither P nor a neighbour of P, and one path only leads to it, so that the effect of that path is isolated.
+    Q is neither P nor a neighbour of P, so that the derivative is the effect of that path alone.
     """
 
     @jax.jit
@@ -188,9 +198,9 @@ def _path_slopes(step: Step, p: Problem) -> tuple[Array, Array]:
 
 
 def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free:
-    """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L stages with aₖ and cₖ free.
+    """hₖ = T + aₖ Δt S + cₖ ΔtL hₖ₋₁ with h₀ = T and T' = h_L, as L = `layers` stages with aₖ and cₖ free.
 
-    `flux` is α times a geometric factor, `start` holds a1, c1, …
+    `flux` is α times a geometric factor; `start` holds the initial values of a1, c1, …
     """
     stages = []
     state = "T"
@@ -209,7 +219,8 @@ def layer_stages(flux: sp.Expr, start: Mapping[str, float], layers: int) -> Free
 def two_hop(flux: sp.Expr, start: Mapping[str, float]) -> Free:
     """T' = T + a₂ Δt S + d ΔtL T + b Δt²L S + e (ΔtL)² T, the last term summed over paths, as one stage.
 
-    `flux` is α times a geometric factor of A and δ, `start` holds a1, c1, a2, c2.
+    `flux` is α times a geometric factor of A and δ; `start` holds a1, c1, a2, c2 of two layers, from which the initial
+    values of the four constants are computed.
     """
     at = {name: symbol(name) for name in ("T", "S", "V", "dt", "chi")}
     a2, b, d, e = (symbol(name) for name in ("a2", "b", "d", "e"))

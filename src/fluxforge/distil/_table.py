@@ -17,14 +17,18 @@ from fluxforge.expression._symbols import WORDS, symbol
 from fluxforge.gnn._network import Network
 from fluxforge.gnn._standard import inputs
 
-# Fewer rows cannot tell formulas apart.
+# With fewer rows, formulas cannot be distinguished.
 FEWEST_ROWS = 10
+# The relative round-off of a network in single precision.
 _CONSTANT_WITHIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """y[k] = network(X[k]): one row per sample, one column per name. Raises InputError for what cannot be fitted."""
+    """y[k] = network(X[k]): one row per sample, one column per name.
+
+    Raises InputError for unusable names, too few rows, values that are not finite, and inputs that do not vary.
+    """
 
     names: tuple[str, ...]
     X: Float[np.ndarray, "rows inputs"]
@@ -117,7 +121,10 @@ def _check_finite(columns: np.ndarray, names: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Sampled:
-    """One output of one MLP: the name of the sum or field, its table, and the formula of each column."""
+    """Samples of one output of one MLP: the name of the sum or field, the table, and the formula of each column.
+
+    `kind` is `message` or `update`; `layer` counts from 0.
+    """
 
     name: str
     kind: str
@@ -126,7 +133,7 @@ class Sampled:
     columns: tuple[sp.Expr, ...]
 
     def translate(self, formula: sp.Expr) -> sp.Expr:
-        """Translate a formula of the columns into one of the scheme's symbols."""
+        """Rewrite a formula of the table's columns in the scheme's symbols."""
         return formula.subs(dict(zip(map(symbol, self.table.names), self.columns, strict=True)), simultaneous=True)
 
 
@@ -157,7 +164,7 @@ _NO_COLUMNS: Mapping[sp.Symbol, np.ndarray] = MappingProxyType({})
 def predict(
     expr: sp.Expr, table: Table, constants: Mapping[sp.Symbol, Float[np.ndarray, "batch 1"]] = _NO_COLUMNS
 ) -> Float[np.ndarray, "*batch rows"]:
-    """f(X; c) in float64, a row for each of a batch of constants; nan or infinite where the formula has no value."""
+    """f(X; c) in float64, with one row per set of `constants`, if given; nan or infinite where f has no value."""
     try:
         with np.errstate(all="ignore"):
             f = evaluate(expr, {**table.values, **constants}, np)
