@@ -19,15 +19,18 @@ from fluxforge.expression._print import to_text
 # Thresholds below which a term of a sparse regression is dropped, in units of the fluxes.
 THRESHOLDS = tuple(float(each) for each in np.geomspace(1e-4, 0.3, 12))
 MOST_TERMS = 12
-# Products of variables are nearly dependent: relative to the mean square of a term.
+# The ridge, relative to the mean square of a term; it is needed since products of variables are nearly dependent.
 RIDGE = 1e-10
-# Products of at most so many variables, their moduli and inverses.
+# The largest number of factors in a product: variables, their moduli and inverses.
 DEGREE = 3
 
 
 @dataclass(frozen=True)
 class WithoutNetwork:
-    """A formula of the flux found without a network, its error on held-out fluxes and the seconds it took."""
+    """A formula of the flux found without a network, its error on held-out fluxes and the seconds it took.
+
+    If none was found, `formula` is the reason and `error` is infinite.
+    """
 
     method: str
     formula: str
@@ -36,7 +39,7 @@ class WithoutNetwork:
 
 
 def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> WithoutNetwork:
-    """The recipe's own search, with as many restarts and evaluations, of the flux in all its variables at once."""
+    """The recipe's own search, with as many restarts and evaluations, for the flux as a function of all variables."""
     assert spec.search is not None
     began, wanted, fitted = time.perf_counter(), spec.search, data.fitted
     names = data.experiment.names
@@ -51,7 +54,10 @@ def search_without_network(data: Dataset, spec: recipe.Recipe, seed: int) -> Wit
 
 
 def regress_sparsely(data: Dataset) -> WithoutNetwork:
-    """Sequentially thresholded least squares over products of up to three variables, moduli and inverses."""
+    """Sequentially thresholded least squares over products of up to three variables, moduli and inverses.
+
+    Of the models at all thresholds, the one with the least error on held-out fluxes is returned.
+    """
     began, fitted = time.perf_counter(), data.fitted
     terms = _library(data.experiment.variables)
     X = np.stack([evaluate_on(fitted.samples, term) for term in terms], axis=1)
@@ -76,7 +82,7 @@ def regress_sparsely(data: Dataset) -> WithoutNetwork:
 
 
 def _library(variables: tuple[Variable, ...]) -> list[sp.Expr]:
-    """Products of a power of the states, up to squares and a modulus, with up to two factors of the other variables."""
+    """All products of up to DEGREE factors x and 1/x of positive variables, x and |x| of others."""
     factors: list[sp.Expr] = []
     for each in variables:
         factors += [each.symbol, 1 / each.symbol] if each.positive else [each.symbol, sp.Abs(each.symbol)]

@@ -32,7 +32,7 @@ _HALF_WIDTH = 0.5
 
 
 def design_experiment(spec: recipe.Recipe) -> Experiment:
-    """The experiment that a recipe asks for; raises InputError, naming the field, for what cannot be measured."""
+    """The experiment of a recipe; raises InputError, which names the field, if its flux cannot be measured."""
     data = spec.data
     assert isinstance(data, recipe.Experiment)
     where = f"recipe {spec.name!r}"
@@ -52,9 +52,10 @@ def design_experiment(spec: recipe.Recipe) -> Experiment:
 
 
 def make_dataset(spec: recipe.Recipe) -> Dataset:
-    """The experiments of a recipe, from the cache if they were measured before.
+    """Draw the samples of a recipe and measure their fluxes, or read them from the cache.
 
-    With `data.law` the flux is that formula, exact but for round-off. Raises InputError for a flux that is not finite.
+    With `data.law` the flux is that formula, exact up to round-off; noise is added last. Raises InputError for a flux
+    that is not finite.
     """
     experiment, data = design_experiment(spec), spec.data
     assert isinstance(data, recipe.Experiment)
@@ -134,7 +135,7 @@ def _shared_variable(name: str, units: Unit, reach: tuple[float, float]) -> Vari
 
 
 def _usual_states(equation: Equation) -> tuple[float, float]:
-    """Half a unit around the points where f′ = 0; [−1, 1] where there are none."""
+    """The range of states, half a unit around all points where f′ = 0; (−1, 1) if there are none."""
     slope = differentiate(equation.transported, equation.u)
     if not slope.has(equation.u):
         return -1.0, 1.0

@@ -1,4 +1,4 @@
-"""A discovery by experiments, step by step: data, network, reduction, reduced network, search, verdict."""
+"""A discovery from experiments: data, network, reduction, network of the reduced flux, search, verdict."""
 
 import math
 import shutil
@@ -26,13 +26,15 @@ from fluxforge.run.result import list_reasons
 
 # A reduced network that errs by more than this multiple of the whole one's error contradicts the reduction.
 REDUCTION_RATIO = 1.5
-# Data with larger errors than this, relative to their size, cannot tell formulas apart.
+# With larger errors of the data than this, relative to their size, formulas cannot be distinguished.
 LARGEST_DATA_ERROR = 0.01
-# The law itself is about as far from held-out data as the noise in these; a network is farther, but for chance.
+# Even the true law differs from held-out data by their noise, and a network by more, up to chance. A formula may be
+# worse than the network by this factor.
 NETWORK_RATIO = 1.05
-# Candidates whose error on the table is beyond this multiple of the network's own are not fitted to the data.
+# Candidates whose error on the table exceeds this multiple of the network's own error, and of the least error of the
+# front, are not fitted to the data.
 CANDIDATE_RATIO = 30.0
-# Numbers that keep the random choices of the steps apart.
+# Numbers of the steps, from which their random seeds are derived.
 _WHOLE, _REDUCED, _TESTS, _SEARCH = 1, 2, 3, 4
 
 
@@ -40,7 +42,7 @@ _WHOLE, _REDUCED, _TESTS, _SEARCH = 1, 2, 3, 4
 class Trained:
     """The data, a network of the whole flux, the properties tested on it, and a network of the reduced flux.
 
-    `separation` is how the function of the reduced flux separates, if it does.
+    `separation` describes how the function of the reduced flux separates; None if it does not.
     """
 
     data: Dataset
@@ -53,9 +55,9 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Discovered:
-    """The formula and its verdict, with the reasons; `flux` is the formula as schemes take it.
+    """The formula and its verdict, with the reasons; `flux` is the formula in the symbols of schemes.
 
-    `explained` is the share of the network's flux that the formula explains.
+    `explained` is 1 − rms(formula − network)/rms(network) on held-out samples, −∞ without a formula.
     """
 
     trained: Trained
@@ -76,8 +78,8 @@ def train_and_reduce(
 ) -> Trained:
     """Measure the fluxes, train a network of them, reduce it, and train the network of the reduced flux.
 
-    Networks are kept in the folder, if one is given, and read from there when they are there already; a training that
-    was interrupted goes on from its last checkpoint there. `warn` is called with a line about a damaged one.
+    Networks are saved in `folder`, if given, and loaded from it if they exist already; an interrupted training
+    continues from its last checkpoint there. `warn` is called with a line about a damaged checkpoint.
     """
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "data"):
@@ -108,7 +110,7 @@ def train_and_reduce(
 def _test_separation(
     network: FluxNetwork, data: Dataset, spec: recipe.Recipe
 ) -> tuple[Separation | None, Check | None]:
-    """How g separates, if it does, and the check of it; neither for a g of one column or without variation."""
+    """The separation of g, or None, and the check of it, or None for a g of one column or without variation."""
     assert spec.search is not None
     table = tabulate_network(network, data, spec.search.samples)
     separation, check = (None, None) if table.is_constant else find_separation(network, table)
@@ -131,7 +133,7 @@ def _train(
     trained = train_network(form, data, spec, key=random_key(spec, step), tell=report_step, checkpoints=checkpoints)
     if path is not None and place is not None:
         trained.save(path)
-        # Checkpoints of a finished training are of no use.
+        # The saved network replaces the checkpoints.
         shutil.rmtree(place, ignore_errors=True)
     return trained
 
@@ -178,7 +180,7 @@ class _SearchOutcome:
 
 
 def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOutcome:
-    """Search until a formula agrees with the data, or the rounds are done: then the one of least error and length."""
+    """Search until a formula agrees with the data; after the last round, the one of least error and length is taken."""
     assert spec.search is not None
     network, data = trained.reduced, trained.data
     table = tabulate_network(network, data, spec.search.samples)
@@ -190,7 +192,7 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOut
         tell(f"searching (error {front.best_error if front.candidates else 1.0:.1e})", number, number + 1)
         front, clock = merge(front, more), clock or more.ended_by_clock
         best = front.best_error
-        # This round's own front, too: what another search does better on the network may do worse on the data.
+        # The front of this round, too: a formula dropped by `merge`, worse on the network, may be better on the data.
         for candidate in (*more, *front):
             if candidate.text in tried or candidate.error > max(
                 CANDIDATE_RATIO * best, CANDIDATE_RATIO * network.error
@@ -203,15 +205,16 @@ def _search(trained: Trained, spec: recipe.Recipe, tell: Progress) -> _SearchOut
 
 
 def _is_no_worse(formula: FittedFormula, network: FluxNetwork) -> bool:
-    """Whether a formula is no worse on held-out data than the network: otherwise it lacks more than noise.
+    """Whether the formula's error on held-out data is at most NETWORK_RATIO times the network's.
 
-    Error bars that are too large would let many formulas agree with the data.
+    A formula with a larger error misses more than noise, even if it agrees with the data within error bars that are
+    too large.
     """
     return formula.error <= NETWORK_RATIO * network.error + ROUND_OFF
 
 
 def _search_fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Iterator[Front]:
-    """The fronts of one search after another: first of the parts of g, where it separates, then of g itself."""
+    """The fronts of successive searches: for the parts of g, if it separates, then for g itself."""
     assert spec.search is not None
     seed, separation = random_key(spec, _SEARCH), trained.separation
     if separation is not None:
@@ -225,7 +228,7 @@ def _search_fronts(trained: Trained, table: Table, spec: recipe.Recipe) -> Itera
 
 
 def _choose_least(front: Front, tried: Mapping[str, FittedFormula | None]) -> FittedFormula | None:
-    """The formula of least log error + 0.2 a symbol, the error being that on the data."""
+    """The formula that minimises log error + PER_SYMBOL · complexity, with its error on held-out data; None if none."""
 
     def cost(candidate: Candidate) -> float:
         fitted = tried.get(candidate.text)
@@ -238,7 +241,7 @@ def _choose_least(front: Front, tried: Mapping[str, FittedFormula | None]) -> Fi
 def _judge(
     formula: FittedFormula | None, explained: float, trained: Trained, spec: recipe.Recipe
 ) -> tuple[str, tuple[str, ...]]:
-    """The verdict, and each condition with yes or NO."""
+    """The verdict (recovered, approximation or refused), and one line per condition, with yes or NO."""
     assert spec.search is not None
     data = trained.data
     if formula is None:
@@ -264,5 +267,5 @@ def _judge(
 
 
 def random_key(spec: recipe.Recipe, step: int) -> int:
-    """A seed for one step of a run."""
+    """A random seed for one step of a run, derived from the recipe's seed."""
     return int(np.random.SeedSequence([spec.seed, step]).generate_state(1)[0] % 2**31)

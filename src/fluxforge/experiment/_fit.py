@@ -17,18 +17,19 @@ from fluxforge.experiment._setup import Dataset, Form
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._symbols import symbol
 
-# Errors below this part of the fluxes weigh the same: estimates of errors are not that good.
+# Fluxes whose errors are below this fraction of their size have equal weights: error estimates are not that good.
 FLOOR = 1e-6
-# A formula agrees with the data if so many of the held-out fluxes are within so many of their errors.
+# A formula agrees with the data if the fraction SHARE of the held-out fluxes is within WITHIN times their errors.
 SHARE, WITHIN = 0.99, 3.0
-# No error is taken for less than this part of the root mean square of all: an estimate is the difference of two
+# Error estimates are raised to at least this fraction of their root mean square: an estimate is the difference of two
 # solutions, which is close to 0 by chance where it changes its sign. Of Riemann problems of Burgers' equation, 0.6 to
-# 1.0 % are beyond three of their estimates, and 0.2 to 0.4 % with this.
+# 1.0 % are beyond three times their estimates, and 0.2 to 0.4 % with this.
 LEAST_ERROR_SHARE = 0.03
 # Difference by round-off of two forms of one formula, relative to the size of the fluxes.
 ROUND_OFF = 1e-9
 # The largest denominator of a fraction in place of a decimal.
 DENOMINATOR = 12
+# The relative step of finite differences, and the relative size of singular values that count as zero.
 _STEP = 1e-6
 _RANK = 1e-9
 
@@ -37,9 +38,10 @@ Residual = Callable[[Float[np.ndarray, "batch constants"]], Float[np.ndarray, "b
 
 @dataclass(frozen=True)
 class FittedFormula:
-    """A formula of g, the uncertainty of its decimals in their order of size, and its errors on held-out data.
+    """A formula of g, the flux that it gives, and its errors on held-out data.
 
-    `error` is relative to the fluxes; `agrees` says whether the data are met within their own errors.
+    `error` is the root mean square and `worst` the largest error, both relative to the fluxes; `share` of the samples
+    are within three times their own errors; `agrees` says whether the formula agrees with the data within their errors.
     """
 
     g: sp.Expr
@@ -51,7 +53,7 @@ class FittedFormula:
 
 
 def fit_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula | None:
-    """The formula with its constants fitted to the data, and with fractions in their place where these do as well.
+    """The formula with its constants fitted to the data, and replaced by fractions where these fit as well.
 
     None if the formula is not finite on the data.
     """
@@ -65,14 +67,14 @@ def fit_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula | None:
 
 
 def _shorten(formula: FittedFormula, form: Form, data: Dataset) -> FittedFormula:
-    """Leave out arguments of extremes, and round what is left of the decimals, where the data agree as well."""
+    """Drop arguments of min and max, and replace decimals by fractions, as long as the formula agrees with the data."""
     changed = True
     while changed:
         changed = False
         for variant in (*_drop_arguments(formula.g), *_simplify_numbers(formula.g)):
             fitted = _fit(variant, form, data)
             tried = None if fitted is None else judge_formula(fitted[0], form, data)
-            # Half the data's own error is no reason for a longer formula.
+            # For a shorter formula the error may rise by half of the data's own error.
             if tried is not None and tried.agrees and tried.error <= formula.error + 0.5 * data.held_out.relative_error:
                 formula, changed = tried, True
                 break
@@ -93,7 +95,7 @@ def _simplify_numbers(g: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def _choose_rounded(plain: FittedFormula, rounded: FittedFormula | None) -> FittedFormula:
-    """The rounded formula, unless rounding spoils the agreement or the error."""
+    """The rounded formula if it agrees with the data, or is about as good as the plain one; else the plain one."""
     if rounded is None:
         return plain
     kept = rounded.agrees >= plain.agrees and rounded.error <= max(1.05 * plain.error, ROUND_OFF)
@@ -101,7 +103,7 @@ def _choose_rounded(plain: FittedFormula, rounded: FittedFormula | None) -> Fitt
 
 
 def _round(g: sp.Expr, uncertainty: dict[float, float], form: Form, data: Dataset) -> FittedFormula | None:
-    """Fractions for constants, one after the other by certainty, the others fitted again each time."""
+    """Replace constants by fractions one after the other, the most certain first, and refit the others each time."""
     done: set[float] = set()
     for _ in range(2 * len(uncertainty) + 1):
         sizes = [size for size in sorted(uncertainty, key=lambda size: uncertainty[size]) if size not in done]
@@ -126,7 +128,7 @@ def _nearest_rational(size: float, uncertainty: float) -> sp.Rational | None:
 
 
 def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
-    """A formula as it is, measured on the held-out data."""
+    """Measure the errors of a formula, with the constants that it has, on the held-out data."""
     held = data.held_out
     flux = form.compose(g)
     with np.errstate(all="ignore"):
@@ -136,7 +138,7 @@ def judge_formula(g: sp.Expr, form: Form, data: Dataset) -> FittedFormula:
     allowed = WITHIN * np.maximum(held.error, least) + ROUND_OFF * held.size
     share = float(np.mean(off <= allowed))
     error = held.distance(predicted)
-    # A few outliers are those of the estimates; their sum of squares must not be larger than theirs either.
+    # A few outliers are due to error estimates that are too small; but the errors' root mean square must fit, too.
     agrees = share >= SHARE and error <= WITHIN * held.relative_error + ROUND_OFF
     return FittedFormula(g, flux, error, float(off.max()) / held.size, share, bool(agrees))
 
@@ -150,7 +152,10 @@ def _predict(g: sp.Expr, form: Form, data: Dataset) -> Float[np.ndarray, " sampl
 
 
 def _fit(g: sp.Expr, form: Form, data: Dataset) -> tuple[sp.Expr, dict[float, float]] | None:
-    """Weighted least squares over the decimals; the formula and the uncertainty of each size of decimal."""
+    """Weighted least squares over the decimals: the formula, and the uncertainty by size of decimal.
+
+    None if the formula is not finite on the data.
+    """
     skeleton, start = parametrise(g)
     fitted = data.fitted
     arrays = form.arrays(fitted.samples)
@@ -194,20 +199,20 @@ def _uncertainties(residual: Residual, c: np.ndarray, r: np.ndarray) -> np.ndarr
 
 
 def normalise_extremes(g: sp.Expr) -> sp.Expr:
-    """max(2 x, 3 y) → 3 max(2/3 x, y): a number before a maximum and numbers in it would do the same."""
+    """max(2 x, 3 y) → 3 max(2/3 x, y): with a number in front and numbers inside, one would be redundant."""
     if not g.args:
         return g
     parts = [normalise_extremes(part) for part in g.args]
     if not isinstance(g, sp.Max | sp.Min):
         return g.func(*parts)
     lead = max((size for part in parts for size in _coefficients(part)), default=None)
-    # A largest coefficient that is no decimal is not fitted, so that the others are determined.
+    # A largest coefficient that is not a decimal is not fitted, so that the others are determined already.
     if lead is None or not lead.is_Float or lead == 1:
         return g.func(*parts)
     return lead * g.func(*(divide_sum(part, lead) for part in parts))
 
 
 def _coefficients(part: sp.Expr) -> list[sp.Expr]:
-    """Sizes of the numbers before what is not a number."""
+    """The moduli of the coefficients of all terms except plain numbers."""
     terms = [term.as_coeff_Mul() for term in sp.Add.make_args(part)]
     return [abs(number) for number, rest in terms if rest != 1]

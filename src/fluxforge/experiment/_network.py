@@ -46,12 +46,12 @@ class FluxNetwork:
         return arrays.offset + (arrays.weights * self.function(arrays.columns)).sum(axis=1)
 
     def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
-        """G of columns."""
+        """The values of g for columns as the form defines them, before they are standardised."""
         x = (_features(columns, self.form.positive) - self.centre) / self.spread
         return self.scale * apply_layers(self.layers, x)[..., 0]
 
     def save(self, path: Path) -> None:
-        """Write its numbers to a file."""
+        """Write weights, scales and error to a safetensors file."""
         arrays = name_layers(self.layers)
         arrays |= {"centre": self.centre, "spread": self.spread, "numbers": np.array([self.scale, self.error])}
         with atomic_path(path) as temporary:
@@ -59,7 +59,7 @@ class FluxNetwork:
 
 
 def load_network(path: Path, form: Form) -> FluxNetwork | None:
-    """The network of a file; None if there is none or it belongs to another form."""
+    """The network of a file; None if it is missing or unreadable, or has another number of columns than `form`."""
     try:
         arrays = load_file(path)
         layers = read_layers(arrays)
@@ -76,7 +76,7 @@ def _features(columns: np.ndarray, positive: tuple[bool, ...]) -> np.ndarray:
 
 
 class _Batch(NamedTuple):
-    """Standardised columns, weights and targets, in units of the fluxes."""
+    """Standardised columns, weights and targets in units of the fluxes, and the weights of samples in the loss."""
 
     x: Float[Array, "samples terms columns"]
     weights: Float[Array, "samples terms"]
@@ -157,7 +157,7 @@ def _train(batch: _Batch, spec: recipe.Recipe, key: int, tell: Tell, checkpoints
 
 
 def _fingerprint(batch: _Batch, spec: recipe.Recipe, key: int) -> str:
-    """A digest of what decides a training, besides the versions of the libraries."""
+    """A digest of everything that determines the result of a training, except the versions of libraries."""
     total = hashlib.sha256(f"{recipe.fingerprint(spec)} {key}".encode())
     for each in batch:
         total.update(np.asarray(each).tobytes())
@@ -176,7 +176,7 @@ def _chunk(
     keys: Array,
     first: Array,
 ) -> tuple[eqx.nn.MLP, OptimizerState, Float[Array, " members"]]:
-    """So many steps of every member; the last losses."""
+    """Take `steps` steps of every member, beginning with step `first`; with the last losses."""
 
     def loss(arrays: eqx.nn.MLP, rows: _Batch) -> Array:
         g = jax.vmap(jax.vmap(eqx.combine(arrays, static)))(rows.x)[..., 0]

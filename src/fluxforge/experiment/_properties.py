@@ -18,15 +18,19 @@ POINTS = 2_000
 VIOLATION_RATIO = 3.0
 # Factors by which lengths and times are multiplied lie between 1/REACH and REACH.
 REACH = 1.7
-# Values of either group that stand for its whole range.
+# Number of values of either group that represent its whole range.
 ANCHORS = 64
-# Groups are tried of at most so many columns: 31 ways to divide six.
+# Separation is tested for at most this many columns: there are 31 ways to divide six.
 MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
 class Check:
-    """A property of a flux: how far the network violates it, relative to its fluxes, and what it may."""
+    """A tested property of a flux.
+
+    `defect` is the root mean square by which the network violates it, relative to the fluxes, `limit` the largest
+    defect that counts as none; `used` says that the reduced form relies on the property.
+    """
 
     name: str
     statement: str
@@ -42,7 +46,7 @@ class Check:
 
 @runtime_checkable
 class FluxFunction(Protocol):
-    """A flux as a function of samples, and its relative error: a trained network, or something in its place."""
+    """A flux as a function of samples, and its relative error, such as a trained network."""
 
     @property
     def error(self) -> float:
@@ -67,11 +71,11 @@ class Probe:
         return VIOLATION_RATIO * self.network.error
 
     def draw(self) -> dict[str, np.ndarray]:
-        """Random experiments."""
+        """The variables of POINTS random experiments."""
         return self.experiment.draw(POINTS, self.rng)
 
     def check(self, name: str, statement: str, off: Float[np.ndarray, " points"]) -> Check:
-        """A check of an expression that should vanish."""
+        """The check of a property from the values `off` of an expression that should be zero."""
         return Check(name, statement, float(np.sqrt(np.mean(off**2))) / self.size, self.limit)
 
     def exchange(self) -> Check:
@@ -101,13 +105,13 @@ class Probe:
         return self.check("limit", meaning, self.network(x) - self._transport_flux(x, x[P]))
 
     def units(self) -> Check:
-        """F in other units of length and time is the same flux."""
+        """F(rescaled variables) = factor · F(variables) when the units of length and time are changed."""
         x, y, factor = self._rescale()
         off = self.network(y) / factor - self.network(x)
         return self.check("units", "the flux does not depend on the units of length and time", off)
 
     def _rescale(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], Float[np.ndarray, " points"]]:
-        """Experiments, the same in other units as far as those are in range, and the factor of the flux."""
+        """Random experiments, the same in other units, and the factor of the flux; only those that stay in range."""
         x = self.experiment.draw(20 * POINTS, self.rng)
         lengths, times = np.exp(self.rng.uniform(-np.log(REACH), np.log(REACH), (2, 20 * POINTS)))
 
@@ -168,7 +172,7 @@ def logarithmic_slopes(probe: Probe, names: tuple[str, ...]) -> Float[np.ndarray
 
 @runtime_checkable
 class ReducedFunction(Protocol):
-    """The g of a reduced flux with its scale in fluxes, and the relative error of those: a network, or in its place."""
+    """The function g of a reduced flux, its scale, and the relative error of the flux, such as a trained network."""
 
     @property
     def scale(self) -> float:
@@ -179,7 +183,7 @@ class ReducedFunction(Protocol):
         """Root mean square of the flux's error over that of the fluxes."""
 
     def function(self, columns: Float[np.ndarray, "*batch columns"]) -> Float[np.ndarray, "*batch"]:
-        """G of columns."""
+        """The values of g for columns."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class Separation:
     product: bool
 
     def combine(self, first: sp.Expr, second: sp.Expr) -> sp.Expr:
-        """G from formulas of its parts."""
+        """The formula of g from those of its two parts."""
         return first * second if self.product else first + second
 
     def describe(self, names: tuple[str, ...]) -> str:
@@ -200,9 +204,10 @@ class Separation:
 
 
 def find_separation(network: ReducedFunction, table: Table) -> tuple[Separation | None, Check | None]:
-    """The division of the columns under which the network's g separates best, and its check; None of one column.
+    """The division of the columns under which the network's g separates best, and its check.
 
-    The separation is None if g differs from the best sum and product by more than three times the network's error.
+    The separation is None if g differs from the best sum and product by more than three times the network's error; both
+    are None for one column, or more than MOST_COLUMNS.
     """
     tried = []
     for separation in _divisions(table.X.shape[1]):
@@ -235,9 +240,11 @@ def _divisions(columns: int) -> Iterator[Separation]:
 def separate(
     network: ReducedFunction, table: Table, separation: Separation
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
-    """The two parts of g in the rows of a table, from the network at pairs of a row's one group and an anchor's other.
+    """The values of the two parts of g in the rows of a table.
 
-    For a product they are those of the best approximation of rank one between anchors; for a sum, means.
+    The network is evaluated at points that have one group of columns from a row and the other from an anchor, one of
+    ANCHORS rows. For a product, the parts come from the best approximation of rank one between anchors; for a sum,
+    they are means over the anchors.
     """
     rows = np.unique(np.linspace(0, len(table.X) - 1, ANCHORS).astype(int))
     anchors = table.X[rows]
@@ -254,7 +261,7 @@ def separate(
 def _pairs(
     network: ReducedFunction, X: Float[np.ndarray, "rows columns"], anchors: np.ndarray, group: tuple[int, ...]
 ) -> Float[np.ndarray, "rows anchors"]:
-    """G at every row of X with the columns of a group from every anchor."""
+    """The values of g for every row of X with the columns of `group` replaced by those of every anchor."""
     both = np.repeat(X[:, None, :], len(anchors), axis=1)
     both[:, :, list(group)] = anchors[None, :, list(group)]
     return network.function(both)

@@ -1,4 +1,4 @@
-"""From the whole flux to a function of few numbers: each reduction is used only if the network has the property."""
+"""Reduction of a flux to a function of few numbers; each step needs a property that was confirmed for the network."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,25 +14,25 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import differentiate
 from fluxforge.pde._parameter import Unit
 
-# Slopes are parallel if their scatter around one direction is below this part of them: networks' slopes err by
-# several times what their values do. The form is tested again on the data.
+# Slopes count as parallel if their scatter around one direction is below this fraction of their size. It is large since
+# the errors of a network's slopes are several times those of its values; the form is tested again on the data.
 LARGEST_SCATTER = 0.2
-# Scatters that differ by less are the same.
+# Scatters that differ by less count as equal.
 _SCATTER_TOLERANCE = 0.02
-# Powers in a group that stands for several.
+# Exponents with which several groups may be joined to one.
 _POWERS = tuple(Fraction(p, q) for q in (1, 2) for p in range(-3 * q, 3 * q + 1))
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A form of the flux, and the checks it rests on."""
+    """A form of the flux, and all checks that were made; those that it relies on are marked as used."""
 
     form: Form
     checks: tuple[Check, ...]
 
 
 def reduce_flux(probe: Probe) -> Reduced:
-    """The form with the fewest numbers that the network's properties allow."""
+    """The form in which g has the fewest arguments that the network's properties allow."""
     experiment = probe.experiment
     exchange, linear, equal, units = probe.exchange(), probe.linearity(), probe.equal_states(), probe.units()
     used: dict[str, Check] = {}
@@ -50,7 +50,7 @@ def reduce_flux(probe: Probe) -> Reduced:
         rescaled, more = _scale(probe, form, exchange, equal if linear.holds else None)
         extra += more
         if rescaled is not None:
-            # Without an exchange of the cells there would be one term; an offset comes from equal states.
+            # A second term relies on the exchange of the cells, an offset on the flux between equal states.
             use(units, *((exchange,) if len(rescaled.terms) > 1 else ()), *((equal,) if rescaled.offset != 0 else ()))
             form = rescaled
     centre = None if linear.holds else _critical_point(experiment)
@@ -71,7 +71,7 @@ def _critical_point(experiment: Experiment) -> sp.Expr | None:
 
 
 def _centre(experiment: Experiment, form: Form, centre: sp.Expr) -> Form | None:
-    """The form with states relative to a centre c, and fluxes to f(c) a·n; None where that changes nothing."""
+    """The form with states relative to a centre c, and the flux relative to f(c) a·n; None if that changes nothing."""
     velocity, states = experiment.velocity, [each.name for each in experiment.states]
     if centre == 0 or velocity is None or list(form.names) != states or len(form.terms) != 2:
         return None
@@ -94,7 +94,10 @@ def _linear_form(experiment: Experiment) -> Form:
 
 
 def _scale(probe: Probe, form: Form, exchange: Check, equal: Check | None) -> tuple[Form | None, list[Check]]:
-    """The form in numbers without units: by positive variables where they span the units, otherwise by |a·n|."""
+    """The form in dimensionless numbers, and further checks; None if no scale is found.
+
+    Scales are two positive variables whose units span length and time, or else a·n.
+    """
     experiment = probe.experiment
     by_name = {each.name: each for each in experiment.variables}
     bases = list(_bases([by_name[name] for name in form.names]))
@@ -121,7 +124,7 @@ def _bases(variables: list[Variable]) -> Iterator[tuple[Variable, Variable]]:
 
 
 def _monomial(base: tuple[Variable, Variable], unit: Unit) -> sp.Expr:
-    """The product of powers of the base that has this unit of length and time."""
+    """The product of powers of the two base variables that has this unit of length and time."""
     matrix = sp.Matrix([[_rational(each.unit.length), _rational(each.unit.time)] for each in base]).T
     powers = matrix.solve(sp.Matrix([_rational(unit.length), _rational(unit.time)]))
     return sp.Mul(*(each.symbol**power for each, power in zip(base, powers, strict=True)))
@@ -132,7 +135,10 @@ def _rational(value: Fraction) -> sp.Rational:
 
 
 def _group_by_units(experiment: Experiment, form: Form, base: tuple[Variable, Variable]) -> Form:
-    """The form with its weights times a scale of the flux and its columns over monomials of the base."""
+    """The form with columns divided, and weights multiplied, by products of powers of the base of the same unit.
+
+    The weights are multiplied by that with the unit of the flux.
+    """
     by_name = {each.name: each for each in experiment.variables}
     kept = [by_name[name] for name in form.names if by_name[name] not in base]
     scale = _monomial(base, experiment.unit)
@@ -177,7 +183,10 @@ def _split_by_sign(experiment: Experiment, form: Form, velocity: Variable) -> Fo
 def _join(
     probe: Probe, form: Form, bases: list[tuple[Variable, Variable]], forms: list[Form]
 ) -> tuple[Form, list[Check]]:
-    """The form of one number in place of several, if the slopes of log g along the groups are parallel."""
+    """The form with one product of the groups as the only argument, if the slopes of log g along them are parallel.
+
+    Otherwise the first of `forms`; with the check, in either case.
+    """
     tried = []
     for base, grouped in zip(bases, forms, strict=True):
         names = tuple(name for name in form.names if name not in {each.name for each in base})

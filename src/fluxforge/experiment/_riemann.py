@@ -2,8 +2,8 @@
 
 Nessyahu's and Tadmor's staggered scheme of second order evaluates f at states only: no Riemann problem is solved, and
 nothing is upwinded. The flux is measured as what leaves the left half of the domain between two times. The solution is
-a function of x/t, so that the first part of a run is the run on a coarser grid: the flux in the second half of the time
-is free of the O(h) error of the start, and its difference from the flux in the second quarter tells its error.
+a function of x/t, so that the first part of a run is like a run on a coarser grid: the flux in the second half of the
+time is free of the O(h) error of the start, and its difference from that in the second quarter estimates its error.
 """
 
 from collections.abc import Callable
@@ -20,24 +20,25 @@ from fluxforge.experiment._setup import Experiment, Measured, Samples
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.pde._equation import differentiate
 
+# Numbers of cells of the grids.
 COARSEST, FINEST = 128, 1024
 COURANT = 0.4  # the staggered scheme is stable up to 1/2
-# How far the fastest wave comes, in units of half the domain.
+# The distance that the fastest wave travels, in units of half the domain.
 TRAVEL = 0.8
 # Samples are refined in batches of this size, so that few shapes are compiled.
 BATCH = 256
-# Points at which |f′| is looked for between two states.
+# The number of points between two states at which |f′| is evaluated.
 _POINTS = 65
-# What round-off leaves of a mean over hundreds of cells and steps, relative to the flux.
+# The round-off of a mean over hundreds of cells and steps, relative to the flux.
 _ROUND_OFF = 1e-12
 
 State = Float[Array, "samples cells"]
 
 
 def riemann_flux(experiment: Experiment, samples: Samples, tolerance: float) -> Measured:
-    """The mean flux of every experiment, refined where its error exceeds the tolerance times the size of the fluxes.
+    """The mean flux of every experiment; grids are refined where its error exceeds `tolerance` times rms(flux).
 
-    A sample that the finest grid leaves above the tolerance keeps its error.
+    On the finest grid a larger error is accepted, and returned as it is.
     """
     velocity = experiment.velocity
     assert velocity is not None
@@ -61,7 +62,7 @@ def riemann_flux(experiment: Experiment, samples: Samples, tolerance: float) -> 
 
 
 def fastest_speed(experiment: Experiment, P: np.ndarray, N: np.ndarray) -> np.ndarray:
-    """Max |f′| between two states, at 65 points."""
+    """The largest |f′| between two states, at 65 points, for every sample."""
     equation = experiment.equation
     u = P[:, None] + (N - P)[:, None] * np.linspace(0.0, 1.0, _POINTS)
     slope = evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np)
@@ -84,7 +85,7 @@ def _measure_in_batches(
 
 
 class _Grid(NamedTuple):
-    """f as a function, the states at the two ends, and Δt/h."""
+    """The flux function a·n f, the states at the two ends, and Δt/h."""
 
     f: Callable[[State], State]
     P: Float[Array, "samples 1"]
@@ -98,7 +99,7 @@ def _measure(
 ) -> tuple[Float[Array, " samples"], Float[Array, " samples"]]:
     """Mean fluxes from T/2 to T and from T/4 to T/2; Δt is such that each sample's fastest wave comes equally far."""
     (u,) = formula.free_symbols
-    # Where nothing moves any step will do.
+    # Without a wave, any step is stable.
     ratio = jnp.where(speed * jnp.abs(a) > 0, COURANT / (speed * jnp.abs(a)), 1.0)[:, None]
 
     def f(state: State) -> State:
@@ -124,7 +125,7 @@ def _two_steps(u: State, grid: _Grid) -> State:
 
 
 def _step_staggered(u: State, grid: _Grid) -> Float[Array, "samples cells-1"]:
-    """Cell means half a cell to the right, a step later: one fewer."""
+    """Cell means half a cell to the right after one step; there is one fewer than in u."""
     slope = _limit_slopes(u)
     middle = grid.f(u - 0.5 * grid.ratio * _limit_slopes(grid.f(u)))
     mean = 0.5 * (u[:, 1:] + u[:, :-1]) + 0.125 * (slope[:, :-1] - slope[:, 1:])
@@ -132,7 +133,7 @@ def _step_staggered(u: State, grid: _Grid) -> Float[Array, "samples cells-1"]:
 
 
 def _limit_slopes(u: State) -> State:
-    """The smaller of the differences to both sides, 0 where they differ in sign and at the ends."""
+    """The smaller of the differences to both sides (minmod), 0 where they differ in sign and at the ends."""
     d = jnp.diff(u, axis=1)
     before, after = d[:, :-1], d[:, 1:]
     inner = 0.5 * (jnp.sign(before) + jnp.sign(after)) * jnp.minimum(jnp.abs(before), jnp.abs(after))

@@ -15,8 +15,8 @@ from fluxforge.scheme._integrate import Axes, Prepared, Space, State, integrate
 from fluxforge.scheme._scheme import Message, Scheme
 from fluxforge.scheme._tableau import EULER
 
-# In place of a smaller argument of a formula that is 0/0 at 0: there 1 − e⁻ˣ has lost eleven of sixteen digits, and
-# what is even in x has changed by x², the eleventh.
+# Smaller arguments of a formula that is 0/0 at 0 are replaced by this one: 1 − e⁻ˣ has eleven correct digits there, and
+# a function that is even in x differs from its value at 0 by x² = 1e-10 only.
 NEAR_ZERO = sp.Float(1e-5)
 POINTS = 4_000
 # Two formulas are the same function if they differ by no more than round-off at every point, relative to their size.
@@ -24,7 +24,7 @@ FORMULA_TOLERANCE = 1e-9
 
 
 def simplify_flux(flux: sp.Expr) -> sp.Expr:
-    """A rational formula as one fraction; any other as it is: SymPy takes long to simplify extremes."""
+    """A rational formula as one fraction; any other is returned as it is: SymPy takes long to simplify min and max."""
     if flux.has(sp.Min, sp.Max, sp.Abs, sp.exp, sp.tanh, sp.log, sp.sqrt) or flux.atoms(sp.Float):
         return flux
     top, bottom = sp.fraction(sp.cancel(sp.together(flux)))
@@ -32,7 +32,7 @@ def simplify_flux(flux: sp.Expr) -> sp.Expr:
 
 
 def guard_formula(g: sp.Expr, names: tuple[str, ...]) -> tuple[sp.Expr, bool]:
-    """The formula with max(q, 10⁻⁵) for q ≥ 0 where it is 0/0 at q = 0 and has a limit; and whether that was needed."""
+    """The formula with max(q, 10⁻⁵) for q if it is 0/0 at q = 0 and has a limit; and whether it was changed."""
     if len(names) != 1:
         return g, False
     q = symbol(names[0])
@@ -61,7 +61,7 @@ def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
 
 
 def _map_to_mesh(experiment: Experiment) -> dict[sp.Symbol, sp.Expr]:
-    """Formulas of the variables of an experiment on a face of a mesh."""
+    """The formulas on a face of a mesh of those variables of an experiment that a face does not have itself."""
     near, far = 1 / symbol("V_P"), 1 / symbol("V_N")  # 1/V is 0 at the ghost of a Dirichlet face
     share = {"d_P": far, "d_N": near}
     known = set(experiment.names)
@@ -88,7 +88,10 @@ class Comparison:
 
 
 def compare_flux(flux: sp.Expr, text: str, experiment: Experiment) -> Comparison:
-    """Whether a flux is that of a textbook formula: by algebra where SymPy decides, and at random points always."""
+    """Compare a flux with a textbook formula at random points, and by algebra if SymPy decides.
+
+    Raises ExpressionError if `text` is not a formula of the experiment's variables.
+    """
     book = parse_flux(text, experiment)
     rng = np.random.default_rng(0)
     x = experiment.draw(POINTS, rng)

@@ -1,4 +1,4 @@
-"""Formulas of a reduced flux: symbolic regression of its function, and of transforms that may be simpler."""
+"""Formulas of a reduced flux: symbolic regression of its function g, and of transforms of g that may be simpler."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ from fluxforge.experiment._properties import Separation
 from fluxforge.experiment._setup import Dataset
 from fluxforge.expression._symbols import symbol
 
-# The outermost part of the rows, where few samples trained the network.
+# The fraction of rows left out at either end of each column, where few samples trained the network.
 TAIL = 0.01
 
 
 @dataclass(frozen=True)
 class Transform:
-    """A target h(y, x) of a search and the formula of y that a formula of the target means."""
+    """A target h(y, x) to search for in place of y; `solve` turns a formula of the target into one of y."""
 
     name: str
     target: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -40,21 +40,21 @@ TRANSFORMS = (
     Transform("x/y", lambda y, x: x / y, lambda e, x: x / e),
     Transform("y/x", lambda y, x: y / x, lambda e, x: x * e),
 )
-# Of functions of several numbers that do not change their sign but for the network's error.
+# For functions of several columns that have one sign, apart from the network's error.
 ROOTS = (
     Transform("sqrt(y)", lambda y, x: np.sqrt(np.maximum(y, 0.0)), lambda e, x: e**2),
     Transform("sqrt(-y)", lambda y, x: np.sqrt(np.maximum(-y, 0.0)), lambda e, x: -(e**2)),
 )
-# A symbol more should lower the logarithm of the error by this much.
+# The decrease of log error that one more symbol has to bring.
 PER_SYMBOL = 0.2
-# Of each part of a function that separates, so many formulas are combined with those of the other.
+# The number of formulas for each part of a separable function that are combined with those for the other part.
 SHORTLIST = 6
-# The part of a function with the other sign, relative to the whole, that counts as error.
+# A function has one sign if the norm of its values of the other sign is at most this fraction: that counts as error.
 OTHER_SIGN = 0.05
 
 
 def tabulate_network(network: FluxNetwork, data: Dataset, rows: int) -> Table:
-    """G of a reduced network at columns that the data have, without the outermost hundredth on each side."""
+    """A table of a network's g at columns of the data, at most `rows`, without the outermost hundredth on each side."""
     columns = network.form.arrays(data.samples).columns
     flat = columns.reshape(-1, columns.shape[-1])
     low, high = np.quantile(flat, [TAIL, 1 - TAIL], axis=0)
@@ -63,9 +63,10 @@ def tabulate_network(network: FluxNetwork, data: Dataset, rows: int) -> Table:
 
 
 def search_rounds(table: Table, wanted: recipe.Search, *, seed: int) -> Iterator[Front]:
-    """The fronts of one search after another: `restarts` rounds, in each of them one search per transform of y.
+    """Yield the front of each search: `restarts` rounds with one search per transform of y.
 
-    Quotients are tried of one column, where y and x have one sign each. Formulas are those of y, fitted to the table.
+    Quotients are tried for a single column x, if x and y have one sign each; roots for several columns, if y has one
+    sign. The formulas are those of y, fitted to the table.
     """
     for restart in range(wanted.restarts):
         yield from _search_once(table, wanted, seed + 101 * restart)
@@ -88,7 +89,7 @@ def _search_once(table: Table, wanted: recipe.Search, seed: int) -> Iterator[Fro
 def search_parts(
     table: Table, parts: tuple[Table, Table], separation: Separation, wanted: recipe.Search, *, seed: int
 ) -> Front:
-    """The front of formulas of y that combine one of each part: a search per part and transform of it."""
+    """The front of formulas of y that combine one formula of each part; every part is searched as in one round."""
     fronts = [merge(*_search_part(part, wanted, seed + 53 * k)) for k, part in enumerate(parts)]
     shortlists = [sorted(front, key=_cost)[:SHORTLIST] for front in fronts]
     formulas = (separation.combine(one.expression, other.expression) for one, other in product(*shortlists))
@@ -124,9 +125,9 @@ def _targets(table: Table) -> Iterator[tuple[Transform, Table]]:
 
 
 def _bound_extremes(formula: sp.Expr) -> Iterator[sp.Expr]:
-    """The formula with a constant as one more argument of a minimum or maximum, from either side of 0.
+    """Yield the formula with a constant, ±0.01, as a further argument of a minimum or maximum that has none.
 
-    Populations lose such constants early: alone they change little.
+    In the populations of a search such constants die out early, since alone they change little.
     """
     for extreme in sorted(formula.atoms(sp.Min, sp.Max), key=sp.default_sort_key):
         if not any(part.is_number for part in extreme.args):

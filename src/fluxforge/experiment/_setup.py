@@ -20,9 +20,9 @@ Samples: TypeAlias = Mapping[str, Float[np.ndarray, " samples"]]
 """The value of each variable, by name."""
 
 LENGTH = unit(length=1)
-# The one flux that `textbook` may give by name, since its formula is another for every f.
+# The only flux that `textbook` may give by name, since its formula is different for every f.
 GODUNOV = "godunov"
-# One in so many samples is held out of training and of fits.
+# One sample in five is held out of training and of fits.
 HELD_OUT_STRIDE = 5
 
 
@@ -30,8 +30,8 @@ HELD_OUT_STRIDE = 5
 class Variable:
     """A quantity of the two cells or the face between them.
 
-    `partner` is what it becomes when the cells change places, and `turns` says that its sign changes then; `positive`
-    ones are drawn log-uniformly from [low, high], others uniformly.
+    `partner` is the variable that it becomes when the cells are exchanged, and `turns` says that its sign changes then;
+    `positive` ones are drawn log-uniformly from [low, high], others uniformly.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Experiment:
     """Two cells of an equation, whose centres are at distances from the face between them.
 
     With diffusion the experiment is the steady state between two fixed values; without it, two constant states that
-    meet at the face, and the flux is averaged over a time in which no wave comes back. Reactions are left out: they are
-    no part of a flux.
+    meet at the face, and the flux is averaged over a time in which no wave comes back. Reactions are left out, since
+    they are not part of a flux. `peclet` is the largest |a·n| δ/K, if velocities are drawn by that number.
     """
 
     equation: Equation
@@ -96,7 +96,7 @@ class Experiment:
         return formula.subs(swapped, simultaneous=True)
 
     def draw(self, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Random experiments."""
+        """The values of all variables in `count` random experiments, by name."""
         samples = {}
         for each in self.variables:
             if each.positive:
@@ -113,7 +113,7 @@ class Experiment:
 
 
 class Measured(NamedTuple):
-    """Fluxes and estimates of their errors."""
+    """The flux of every sample and an estimate of its error."""
 
     flux: np.ndarray
     error: np.ndarray
@@ -142,7 +142,7 @@ class Dataset:
         return float(np.sqrt(np.mean(self.error**2))) / self.size
 
     def part(self, rows: slice) -> "Dataset":
-        """Some of the experiments."""
+        """The data set with these rows only."""
         samples = {name: values[rows] for name, values in self.samples.items()}
         return Dataset(self.experiment, samples, self.flux[rows], self.error[rows])
 
@@ -157,7 +157,7 @@ class Dataset:
         return self.part(slice(len(self) - len(self) // HELD_OUT_STRIDE, len(self)))
 
     def distance(self, flux: Float[np.ndarray, " samples"]) -> float:
-        """The root mean square of these fluxes' differences from the measured ones, over that of the measured ones."""
+        """The relative distance rms(flux − measured)/rms(measured)."""
         return float(np.sqrt(np.mean((flux - self.flux) ** 2))) / self.size
 
 
@@ -173,7 +173,8 @@ class Term:
 class Form:
     """F = offset + Σ weight · g(columns).
 
-    `names` are what g calls its columns; `positive` ones span decades, so that a network sees their logarithm.
+    `names` are the arguments of g, one per column; `positive` ones span decades, so that a network is given their
+    logarithm.
     """
 
     names: tuple[str, ...]
@@ -182,7 +183,7 @@ class Form:
     offset: sp.Expr = sp.S.Zero
 
     def compose(self, g: sp.Expr) -> sp.Expr:
-        """The flux, where g is this formula of `names`."""
+        """The formula of the flux for a formula g of `names`."""
         names = [symbol(name) for name in self.names]
         return self.offset + sp.Add(
             *(
@@ -192,7 +193,7 @@ class Form:
         )
 
     def arrays(self, samples: Samples) -> "FormArrays":
-        """The form's numbers in the given experiments."""
+        """Offset, weights and columns in the given experiments."""
         return FormArrays(
             offset=evaluate_on(samples, self.offset),
             weights=np.stack([evaluate_on(samples, term.weight) for term in self.terms], axis=1),
@@ -241,7 +242,7 @@ def _godunov(experiment: Experiment) -> sp.Expr:
     if equation.diffusion != 0:
         raise ExpressionError(f"Godunov's flux is that of transport, and the equation {equation.name!r} diffuses")
     try:
-        # Its extremes are unevaluated, and comparisons need them decided.
+        # `doit` evaluates its minima and maxima, which comparisons need.
         return flux.of(equation, *(each.symbol for each in experiment.states)).doit()
     except SchemeError as error:
         raise ExpressionError(str(error)) from error

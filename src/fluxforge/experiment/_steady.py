@@ -1,7 +1,7 @@
 """The steady flux between two fixed values, by linear elements on a grid that is refined, and extrapolation.
 
-(a f(u) − K u′)′ = 0 between the two centres, K jumping at the face. Elements have f and K at their midpoints, so that
-the flux of a grid of m elements a side differs from the true one by c₂ m⁻² + c₄ m⁻⁴ + …
+(a f(u) − K u′)′ = 0 between the two centres, where K jumps at the face. f and K are taken at the midpoints of elements,
+so that the flux on a grid of m elements a side differs from the true one by c₂ m⁻² + c₄ m⁻⁴ + …
 """
 
 from collections.abc import Callable
@@ -17,16 +17,17 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import differentiate
 from fluxforge.pde._parameter import Rank, Where
 
+# Elements a side of the grids, and the largest number of steps of Newton's method.
 COARSEST, FINEST = 16, 1024
 _NEWTON = 40
-# A step of Newton's method below this part of the states is round-off of the linear solve.
+# A step of Newton's method below this fraction of the states is round-off of the linear solve.
 _NEWTON_TOLERANCE = 1e-13
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 
 class _Medium(NamedTuple):
-    """f, K and their derivatives with respect to the unknown, per element: arrays of samples by elements."""
+    """f, f′, K and K′ as functions of the unknown per element, arrays of samples by elements."""
 
     f: Function
     slope: Function
@@ -35,10 +36,10 @@ class _Medium(NamedTuple):
 
 
 def steady_flux(experiment: Experiment, samples: Samples, tolerance: float) -> Measured:
-    """The flux of every experiment, refined until its error is below the tolerance times the size of the fluxes.
+    """The flux of every experiment; grids are refined until its error is below `tolerance` times rms(flux).
 
-    The error is the difference of the last two extrapolations; a sample that the finest grid leaves above the tolerance
-    keeps its error.
+    The error is the difference of the last two extrapolations; on the finest grid a larger one is accepted, and
+    returned as it is. Raises NumericalError if Newton's method does not converge.
     """
     m, rows = COARSEST, [_solve(experiment, samples, COARSEST)]
     table = [rows]
@@ -53,7 +54,7 @@ def steady_flux(experiment: Experiment, samples: Samples, tolerance: float) -> M
 
 
 def _extrapolate(before: list[np.ndarray], now: np.ndarray) -> list[np.ndarray]:
-    """A row of Romberg's table, from the row of the grid of half as many elements."""
+    """A row of Romberg's table, from the row before it, which belongs to half as many elements."""
     row = [now]
     for k, coarse in enumerate(before[:3], start=1):
         row.append(row[-1] + (row[-1] - coarse) / (4.0**k - 1.0))
@@ -70,9 +71,10 @@ def _solve(experiment: Experiment, samples: Samples, m: int) -> np.ndarray:
     size = np.maximum(np.abs(P), np.abs(N)).max()
     for _ in range(_NEWTON):
         flux, left, right = _fluxes(u, width, a[:, None], medium)
-        # Row i: F of the element after node i less that of the element before it.
+        # Row i: F of the element after node i minus F of the element before it.
         move = _tridiagonal(-left[:, :-1], left[:, 1:] - right[:, :-1], right[:, 1:], flux[:, :-1] - flux[:, 1:])
         u[:, 1:-1] += move
+        # For a linear equation one step is exact.
         if np.abs(move).max() <= _NEWTON_TOLERANCE * size or experiment.equation.linear:
             flux, *_ = _fluxes(u, width, a[:, None], medium)
             return 0.5 * (flux[:, m - 1] + flux[:, m])
@@ -89,7 +91,7 @@ def _fluxes(
 
 
 def _geometry(experiment: Experiment, samples: Samples, m: int) -> np.ndarray:
-    """Widths of the elements; the face is in the middle of centres whose distances are not told apart."""
+    """Widths of the elements; if only the distance δ of the centres is given, the face lies midway between them."""
     names = experiment.names
     sides = [samples[f"d_{end}"] if "d_P" in names else samples["delta"] / 2 for end in "PN"]
     return np.repeat(np.stack(sides, axis=1) / m, m, axis=1)
