@@ -33,7 +33,8 @@ from fluxforge.stepping._limit import limit_kind
 
 KIND, VERSION = "certificate", 1
 
-# How far K over the equation's own may be from 1 where it is exact (lattices), and where it is fitted to steady states.
+# The tolerance for the ratio of K to the equation's own where K is exact (lattices), and where it is fitted to steady
+# states.
 EXACT_DIFFUSION = 1e-6
 FITTED_DIFFUSION = 0.02
 # The larger tolerance where the errors converge: the diffusivity is fitted on one size of mesh only.
@@ -41,7 +42,7 @@ NEAR_DIFFUSION = 0.05
 
 
 def certificate_html(scheme: str, verdict: str, rows: Iterable[tuple[str, str, str]], summary: str = "") -> str:
-    """What a notebook shows of a certificate: the verdict on its claims, and verdict, property and evidence by line."""
+    """HTML of a certificate for notebooks: the verdict on its claims, and a table of verdict, property and evidence."""
     lines = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
     head = f"<p><b>{html.escape(scheme)}</b>: {verdict}. {html.escape(summary)}</p>"
     return f"{head}<table><tr><th>verdict</th><th>property</th><th>evidence</th></tr>{lines}</table>"
@@ -51,8 +52,8 @@ def certificate_html(scheme: str, verdict: str, rows: Iterable[tuple[str, str, s
 class FamilyResult:
     """The results on one mesh family: a study per manufactured problem, a patch test, and the equation that is solved.
 
-    `diffusion` is K over the equation's own; `effective` the equation of smooth fields on a lattice, for equations
-    other than heat.
+    `diffusion` is the ratio of K to the equation's own, as a matrix; `effective` the equation of smooth fields on a
+    lattice, for equations other than heat.
     """
 
     studies: tuple[SpaceStudy, ...] = ()
@@ -63,7 +64,7 @@ class FamilyResult:
 
     @property
     def study(self) -> SpaceStudy | None:
-        """The worst study: of those without an order that of the largest last error, otherwise that of lowest order."""
+        """The worst study: of those without an order, that of the largest last error; if none, that of lowest order."""
         without = [study for study in self.studies if not study.l2.convergent]
         if without:
             return max(without, key=lambda study: study.l2.errors[-1])
@@ -76,7 +77,7 @@ class FamilyResult:
 
     @property
     def consistent(self) -> bool:
-        """Whether the steady errors go to zero, or linear fields are exact; and the diffusivity is the equation's."""
+        """Whether steady errors go to zero, or linear fields are exact, and K is the equation's within a tolerance."""
         if self.effective is not None and not self.effective.holds:
             return False
         if not self.only_diffuses:
@@ -136,19 +137,19 @@ class Certificate:
 
     @property
     def contradicted(self) -> tuple[ClaimCheck, ...]:
-        """The claims that measurement contradicts."""
+        """The claims that a measurement contradicts."""
         return tuple(check for check in self.claims if check.holds is False)
 
     @property
     def not_established(self) -> tuple[ClaimCheck, ...]:
-        """The claims that were asked for and that measurement neither confirms nor contradicts."""
+        """The claims that were to be measured, but are neither confirmed nor contradicted."""
         return tuple(check for check in self.claims if check.asked and check.holds is None)
 
     @property
     def verdict(self) -> str:
-        """Whether measurement confirms the claims of the scheme.
+        """`contradicted`, `not established`, `as claimed`, or `no claims` if none is made or all were left out.
 
-        `contradicted`, `not established`, `as claimed`, or `no claims` where none is made or all were left out.
+        One contradicted claim decides, otherwise one that is not established.
         """
         if not any(check.asked for check in self.claims):
             return "no claims"
@@ -159,9 +160,9 @@ class Certificate:
     def to_document(self) -> JsonObject:
         """The certificate as plain JSON values, null for what is not established.
 
-        Of `stability`, the numbers are null also where there is no limit: `dt_limit_kind` and `real_interval_kind` say
-        which, `finite`, `unlimited` or `unknown`. A maximum principle that holds at every step tried has no number:
-        then `maximum_principle_tried_to`, in Fourier steps, has one. It is 0 where T' is no average of T and of
+        In `stability`, numbers are also null if there is no limit: `dt_limit_kind` and `real_interval_kind` say whether
+        it is `finite`, `unlimited` or `unknown`. `maximum_principle_over_fourier` is null if the principle holds at
+        every step tried, up to `maximum_principle_tried_to` Fourier steps, and 0 if T' is not an average of T and
         boundary values at any step.
         """
         return {
@@ -211,7 +212,7 @@ def _family_document(result: FamilyResult) -> JsonObject:
 
 
 def _effective_document(equation: EffectiveEquation) -> JsonObject:
-    """Rate, drift and K of smooth fields, and those of the equation."""
+    """Rate, drift and K of smooth fields (`found`), and of the scheme's equation (`own`)."""
 
     def plain(one: SmoothEquation) -> JsonObject:
         return {"rate": _finite_or_none(one.rate), "drift": one.drift.tolist(), "K": one.K.tolist()}
@@ -286,7 +287,7 @@ def _stability_document(stability: Stability | None) -> JsonObject:
 
 
 def _waves_document(waves: WaveLimit) -> JsonObject:
-    """Plane waves on an infinite lattice; null where there is no limit."""
+    """The limit of the step for plane waves on an infinite lattice; null if there is none."""
     return {
         "lattice": waves.lattice,
         "dt_max_over_reference": _finite_or_none(waves.over_reference),
@@ -321,7 +322,7 @@ def _finite_or_none(value: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Request:
-    """The scheme, the meshes or families, the exact solution, and whether the certificate is quick."""
+    """The request for a certificate: scheme, meshes or families, exact solution, and whether it is quick."""
 
     scheme: Scheme
     mesh: Mesh | None
@@ -332,5 +333,5 @@ class Request:
 
     @property
     def dimension(self) -> int:
-        """3 where families in space were asked for, or the formulas are written for three coordinates."""
+        """3 if a requested family is in space, or if the formulas are written for three coordinates; otherwise 2."""
         return 3 if self.scheme.dimension == 3 or any(one.dimension == 3 for one in self.families) else 2

@@ -14,8 +14,8 @@ from fluxforge.certify.flux import named_flux
 from fluxforge.certify.transport import TransportProperties
 from fluxforge.scheme._scheme import Claims, Scheme
 
-# How far measured orders may be from claimed ones, and intervals relative to claimed ones. Observed orders in space are
-# less certain than those in time; intervals are roots of R, computed to round-off.
+# The largest differences of measured from claimed orders, and of intervals relative to claimed ones. Observed orders in
+# space are less certain than those in time; intervals are roots of R, computed to round-off.
 TIME_TOLERANCE = 0.1
 SPACE_TOLERANCE = 0.15
 INTERVAL_TOLERANCE = 1e-9
@@ -24,10 +24,10 @@ INTERVAL_TOLERANCE = 1e-9
 def check_certificate(
     certificate: Certificate, request: Request, reasons: Mapping[str, str], *, symbolic: bool | None
 ) -> tuple[ClaimCheck, ...]:
-    """One check per claim of the scheme, against the results of its certificate, whether or not it was measured.
+    """One check per claim of the scheme, with the result of the certificate; claims that were not measured included.
 
     `reasons` says, by question, why something was not established; `symbolic` whether the formulas are right for every
-    value of the parameters, where that was asked.
+    value of the parameters, None if that was not examined.
     """
     left_out = claims_left_out(request)
     why = claim_reasons(reasons, certificate.stability, request.families)
@@ -63,7 +63,7 @@ def _checks(claims: Claims, certificate: Certificate, symbolic: bool | None) -> 
 
 
 def space_claim(family: str) -> str:
-    """The name of a family's claim."""
+    """The name of the claim about the order on a family."""
     return f"space order on {family}"
 
 
@@ -75,7 +75,7 @@ def _check_interval(claimed: float, measured: float | None) -> ClaimCheck:
 
 
 def _check_space_order(family: str, claimed: float, result: FamilyResult | None) -> ClaimCheck:
-    """The check of an order; a claimed 0 says that the error does not go to zero, which unsettled rates do not show."""
+    """The check of an order. A claimed 0 means that the error does not go to zero; unsettled rates do not show that."""
     name = space_claim(family)
     if result is not None and result.study is not None:
         rates = result.study.l2
@@ -93,7 +93,7 @@ def _interval_value(value: float) -> float | str:
 
 
 def claim_line(check: ClaimCheck) -> Line:
-    """A claim against its measurement."""
+    """The line that compares a claim with its measurement."""
     verdict = Verdict.UNKNOWN if check.holds is None else verdict_of(check.holds)
     if not check.asked:
         verdict = Verdict.LEFT_OUT
@@ -111,7 +111,7 @@ QUESTIONS = {
 
 
 def claims_left_out(request: Request) -> dict[str, str]:
-    """Claims that the user did not ask about, with the reason."""
+    """The claims that the request leaves out, with the reason."""
     levels = {one.family: len(one.sizes) for one in request.families}
     left_out = {}
     for family in request.scheme.claims.space:
@@ -125,7 +125,7 @@ def claims_left_out(request: Request) -> dict[str, str]:
 
 
 def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families: tuple[Levels, ...]) -> dict[str, str]:
-    """Why claims were not established, by the names of the claims; `reasons` are those of the questions."""
+    """Claim → the reason why it was not established; `reasons` maps questions to reasons."""
     questions = QUESTIONS | {space_claim(levels.family): (levels.family,) for levels in families}
     why = {
         claim: next((reasons[name] for name in names if name in reasons), "the rates do not settle")
@@ -139,9 +139,9 @@ def claim_reasons(reasons: Mapping[str, str], steady: Stability | None, families
 def generator_holds(
     system: SemiDiscrete | Rate | None, units: Units | None, symbolic: bool | None = None
 ) -> bool | None:
-    """Whether the limit of small steps is the equation, in any units; False if one is wrong, None if one is unknown.
+    """Whether the small-step limit is the equation, in any units; False if one is wrong, else None if one is unknown.
 
-    `symbolic`: whether the formulas are right for every value of the parameters, where that was asked.
+    `symbolic`: whether the formulas are right for every value of the parameters, None if that was not examined.
     """
     answers = [result.holds for result in (system, units) if result is not None]
     if False in answers or symbolic is False:
@@ -150,7 +150,10 @@ def generator_holds(
 
 
 def transport_claims(scheme: Scheme, properties: TransportProperties | None) -> tuple[ClaimCheck, ...]:
-    """The check of the monotonicity that the flux a scheme is named after claims; a flux may claim that it is not."""
+    """The check of the claim about monotonicity, positive or negative, of the flux that a scheme is named after.
+
+    Empty if the scheme is not named after a flux.
+    """
     flux = None if properties is None else named_flux(scheme)
     if flux is None or properties is None:
         return ()

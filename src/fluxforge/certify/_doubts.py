@@ -45,7 +45,7 @@ def list_doubts(schemes: Sequence[Scheme], mesh: Mesh, parameters: Settings | No
 
 
 def _doubt_of_tensor(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
-    """In words, on how many faces the two-point flux of a tensor cannot be consistent; None where there is none."""
+    """A sentence on the faces where the two-point flux of a tensor cannot be consistent; None if there are none."""
     angles = alignment(scheme, graph, parameters=parameters)
     return None if angles is None or angles.holds else str(angles)
 
@@ -68,7 +68,7 @@ def _doubt(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None
 
 
 def _doubt_on_mesh(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
-    # A linear field is no solution where parameters vary.
+    # Where parameters vary, a linear field is not a solution.
     if graph.cells > MOST_CELLS or has_varying_parameters(scheme.equation):
         return None
     defect = linear_field_defect(scheme, graph, parameters=parameters)
@@ -79,7 +79,7 @@ def _doubt_on_mesh(scheme: Scheme, graph: DualGraph, parameters: Settings) -> st
 
 
 def _describe_divergence(equation: Equation, graph: DualGraph, parameters: Settings) -> str | None:
-    """How far the flow through the faces of each cell is from balanced; None for an equation without transport."""
+    """A sentence on the imbalance of the flow through the faces of cells; None for an equation without transport."""
     if equation.velocity is None:
         return None
     name = equation.parameter(equation.velocity).normal_name

@@ -4,8 +4,8 @@ The slope along v encloses (F(x) − F(y))/(x_v − y_v) for all x and y of a bo
 rules of differentiation, with |·|, min, max and sign taken as quotients: at a kink it contains the slopes of both
 sides, and at a jump it is unbounded. The derivative on either side would not bound it there.
 
-What intervals decide is written out first (`settle`): ½u − ½|u| is [−½w, ½w] on every interval of width w, and 0 once
-|u| = u is known.
+Moduli, extrema and comparisons that intervals decide are first replaced (`settle`): as it stands, ½u − ½|u| is
+[−½w, ½w] on every interval of width w where u ≥ 0, and it is 0 once |u| = u is known.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ Slopes = tuple[Interval | None, ...]
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Bounds of a formula on every box, and of its difference quotients."""
+    """Bounds of a formula, and of its difference quotients, on every box."""
 
     value: Interval
     slopes: Slopes
@@ -40,7 +40,7 @@ class Enclosure:
 def enclose(formula: sp.Expr, boxes: Boxes, variables: Sequence[sp.Symbol] = ()) -> Enclosure:
     """Bounds of a formula, and of its slopes along the `variables`, over boxes that are arrays of one shape.
 
-    Raises NumericalError for what has no interval form, and for a symbol without a box.
+    Raises NumericalError for a function without an interval form, and for a symbol without a box.
     """
     with np.errstate(all="ignore"):
         walk = _Walk(boxes, tuple(variables))
@@ -116,7 +116,7 @@ class _Walk:
         return Enclosure(value, _scale_slopes(a.slopes, steepness))
 
     def extreme(self, node: sp.Basic) -> Enclosure:
-        """Min or max: the slope of the one that is taken, of both where that is not decided."""
+        """Min or max, with the slope of the argument that is taken, or the hull of both slopes if that is undecided."""
         return reduce(lambda a, b: self._extreme(a, b, most=isinstance(node, sp.Max)), map(self.of, node.args))
 
     def _extreme(self, a: Enclosure, b: Enclosure, *, most: bool) -> Enclosure:
@@ -128,14 +128,14 @@ class _Walk:
         return Enclosure(value, tuple(_choose_slope(taken, x, y) for x, y in pairs))
 
     def compare(self, node: sp.Basic) -> Enclosure:
-        """A comparison as a number: a jump where it is not decided."""
+        """A comparison as a number, with an unbounded slope where it is undecided."""
         value = iv.compare(*(self.of(side).value for side in node.args), strict=type(node).__name__ == "Below")
         open_ = value.low != value.high
         jump = Interval(np.where(open_, -np.inf, 0.0), np.where(open_, np.inf, 0.0))
         return Enclosure(value, tuple(jump if v in node.free_symbols else None for v in self.variables))
 
     def select(self, node: sp.Basic) -> Enclosure:
-        """where(condition, a, b): the slopes of both where it is not decided, and unbounded unless they meet."""
+        """where(condition, a, b); if undecided, the slope is the hull of both, unbounded unless the branches meet."""
         condition, a, b = map(self.of, node.args)
         open_ = condition.value.low != condition.value.high
         slopes = []
@@ -168,7 +168,7 @@ def _constant(number: sp.Expr) -> Interval:
     if number.is_Rational:
         exact = np.isfinite(value) and Fraction(value) == Fraction(int(number.p), int(number.q))
     else:
-        # A Float of SymPy has more digits than a double where somebody asked for them, and its exponent has no bounds.
+        # A Float of SymPy may have been created with more digits than a double, and its exponent has no bounds.
         exact = number.is_Float and sp.Float(value) == number
     return iv.point(value) if exact else iv.enclose_rounded(value)
 
@@ -188,12 +188,12 @@ def _is_continuous(node: sp.Basic) -> bool:
 
 
 def _absolute(a: Interval) -> tuple[Interval, Interval]:
-    # From −1 to 1 across 0, also where the interval only touches 0.
+    # Quotients are 1 where a ≥ 0, −1 where a ≤ 0, and anything between them across 0.
     return iv.absolute(a), Interval(np.where(a.low >= 0, 1.0, -1.0), np.where(a.high <= 0, -1.0, 1.0))
 
 
 def _sign(a: Interval) -> tuple[Interval, Interval]:
-    # It only rises: a quotient across 0 is not negative.
+    # The sign is nondecreasing: its quotients are not negative.
     value = iv.sign(a)
     return value, Interval(np.zeros_like(value.low), np.where(value.low == value.high, 0.0, np.inf))
 
@@ -213,7 +213,7 @@ def _hyperbolic_tangent(a: Interval) -> tuple[Interval, Interval]:
     return value, iv.subtract(iv.point(1.0), iv.power(value, 2))
 
 
-# The values of a function, and its difference quotients.
+# Enclosures of the values of a function over an interval, and of its difference quotients.
 _FUNCTIONS: Mapping[str, Callable[[Interval], tuple[Interval, Interval]]] = {
     "exp": lambda a: (iv.exponential(a), iv.exponential(a)),
     "log": lambda a: (iv.logarithm(a), iv.invert(a)),
@@ -250,7 +250,7 @@ def split_pieces(formula: sp.Expr, ranges: Ranges) -> Iterator[Piece]:
 
 
 def _kinks(formula: sp.Expr, v: sp.Symbol, low: float, high: float) -> list[float]:
-    """Where something inside a modulus, a sign or a comparison of v alone changes its sign, if it is affine in v."""
+    """The points in (low, high) where the argument of a modulus, sign or comparison, affine in v alone, is zero."""
     kinks = set()
     for gap in _gaps(formula):
         if gap.free_symbols == {v} and gap.is_polynomial(v) and sp.degree(gap, v) == 1:
@@ -268,7 +268,7 @@ def _gaps(formula: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def settle(formula: sp.Expr, ranges: Ranges) -> sp.Expr:
-    """The formula with moduli, signs, extrema and comparisons replaced that intervals decide on the whole part."""
+    """The formula in which moduli, signs, extrema and comparisons are replaced if intervals decide them everywhere."""
     if not formula.args:
         return formula
     parts = [settle(part, ranges) for part in formula.args]
@@ -288,7 +288,7 @@ def settle(formula: sp.Expr, ranges: Ranges) -> sp.Expr:
 
 
 def _extreme(kind: type[sp.Expr], parts: list[sp.Expr], ranges: Ranges) -> sp.Expr:
-    """Min or max without arguments that another one is never beyond."""
+    """Min or max without the arguments that are shown never to be the only extremum."""
     turn = 1 if kind is sp.Max else -1
     kept: list[sp.Expr] = []
     for part in dict.fromkeys(sp.expand(part) for part in parts):
@@ -300,7 +300,7 @@ def _extreme(kind: type[sp.Expr], parts: list[sp.Expr], ranges: Ranges) -> sp.Ex
 
 
 def _bounds(formula: sp.Expr, ranges: Ranges) -> Range:
-    """Bounds on the whole part; everything where a symbol has no range."""
+    """Bounds of a formula over the ranges; (−∞, ∞) if a symbol has no range."""
     formula = sp.expand(formula)
     if formula.free_symbols - set(ranges):
         return -np.inf, np.inf
@@ -312,19 +312,20 @@ def _bounds(formula: sp.Expr, ranges: Ranges) -> Range:
 Bounds = Callable[[np.ndarray, np.ndarray], Interval]
 """Enclosures of a function over boxes: lower and upper corners of shape (boxes, variables)."""
 
-# Boxes at once, which bounds memory; and how far sides are halved below `width` where the sign is open.
+# The largest number of boxes at a time, which bounds memory; and the smallest side, relative to `width`, to which boxes
+# are halved while the sign is undecided.
 MOST_BOXES = 40_000
 LEAST_SIDE = 2.0**-14
-# Where the least value is negative, the search stops this near to it.
+# A negative least value is determined to this relative accuracy.
 SEARCH_TOLERANCE = 0.05
 
 
 def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: float, enough: float) -> Least:
     """Bisect the box until the function is shown not to be negative, or to be above −`enough` on sides of `width`.
 
-    Boxes on which less is shown are bisected further, to a 2¹⁴th of `width`, so that narrow dents are found. Sides are
-    compared as they are: variables should be of one scale. Boxes that cannot hold anything much below the least value
-    found so far are dropped. After `MOST_BOXES` at once the rest is left as it is.
+    Boxes on which neither is shown are bisected further, to a 2¹⁴th of `width`, so that narrow dents are found. Sides
+    are compared without scaling: variables should be of one scale. Boxes that cannot contain values much below the
+    least one found so far are dropped. If more than `MOST_BOXES` would be open, bisection ends with the bounds known.
     """
     low, high = np.atleast_2d(np.asarray(low, float)), np.atleast_2d(np.asarray(high, float))
     value, at, count = np.inf, tuple(float(x) for x in 0.5 * (low + high)[0]), 0
@@ -338,7 +339,7 @@ def least_value(bounds: Bounds, low: np.ndarray, high: np.ndarray, *, width: flo
         best = int(np.argmin(finite))
         if finite[best] < value:
             value, at = float(finite[best]), tuple(float(x) for x in middle[best])
-        # Once something is negative, what could be lower by a few percent only is dropped; `bound` says so.
+        # Once a value is negative, boxes that could lower it by a few per cent only are dropped; the result allows it.
         ask = enclosure.low < min(0.0, (1 + SEARCH_TOLERANCE) * value)
         low, high, lower = low[ask], high[ask], enclosure.low[ask]
         side = (high - low).max(axis=1, initial=0.0)
@@ -364,7 +365,7 @@ def _halve_boxes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.concatenate([low, upper]), np.concatenate([lower, high])
 
 
-# Random points at which formulas are compared.
+# Number of random points at which formulas are compared.
 POINTS = 400
 # Round-off of a formula of some dozen operations on numbers up to 1, times the largest of its terms.
 ROUND_OFF = 1e-12
@@ -375,9 +376,10 @@ MOST_VARIABLES = 4
 def compare_formulas(
     one: sp.Expr, other: sp.Expr, domain: Callable[[sp.Symbol], Range], *, by_points: bool = False
 ) -> Identity:
-    """Compare by algebra where expanding decides it, otherwise at random points, which can refute an identity only.
+    """Whether two formulas are equal: by algebra if expansion shows it, otherwise at random points.
 
-    `by_points` uses points at once: expanding a limited slope takes SymPy minutes.
+    Points can only refute an identity. With `by_points` algebra is skipped: expanding a limited slope takes SymPy
+    minutes.
     """
     gap = one - other if by_points else sp.expand(one - other)
     if gap == 0:

@@ -1,4 +1,4 @@
-"""Results about the equation that a scheme solves: of smooth fields on a lattice, in the limit Δt → 0, and modified."""
+"""The equation that a scheme solves: results for smooth fields on a lattice, for Δt → 0, and modified equations."""
 
 import math
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ class SmoothEquation:
         return "T_t = " + (" + ".join(parts) or "0").replace("+ -", "- ")
 
     def distance_from(self, other: "SmoothEquation") -> float:
-        """The largest difference of rate, drift and K, each relative to the largest entry of the other's.
+        """The largest difference of rate, drift and K, each relative to the largest entry of that of `other`.
 
-        Where the other's is zero, relative to the largest entry of its rate, drift and K together; infinite where a
-        difference is not finite.
+        If the latter is zero, the difference is relative to the largest entry of rate, drift and K of `other`; infinite
+        if a difference is not finite.
         """
         mine, theirs = ((np.atleast_1d(e.rate), e.drift, e.K) for e in (self, other))
         sizes = [float(np.abs(part).max(initial=0.0)) for part in theirs]
@@ -59,31 +59,32 @@ EXTRAPOLATION_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class EffectiveEquation:
-    """The equation of smooth fields on a lattice as h → 0 (`found`), and the one that the scheme is for (`own`)."""
+    """The equation of smooth fields on a lattice as h → 0 (`found`), and the equation of the scheme (`own`)."""
 
     found: SmoothEquation
     own: SmoothEquation
 
     @property
     def holds(self) -> bool:
-        """Whether they are the same, as far as the extrapolation in h goes."""
+        """Whether both are equal within the accuracy of the extrapolation in h."""
         return self.found.distance_from(self.own) <= EXTRAPOLATION_TOLERANCE
 
 
 # Relative differences of matrices and vectors below this are round-off.
 SAME_SYSTEM = 1e-10
-# Of the equation of smooth fields: second moments, extrapolated in h, of entries of G some hundred times larger.
+# Tolerance for the equation of smooth fields, which consists of moments, extrapolated in h, of entries of G that are
+# some hundred times larger.
 SMOOTH = 1e-8
 
 
 @dataclass(frozen=True)
 class SemiDiscrete:
-    """How far the system dT/dt = G T + s S + r of a scheme is from that of the equation's two-point flux.
+    """Differences of a scheme's system dT/dt = G T + s S + r from that of the equation's two-point flux.
 
     Each number is the worst of three sizes of the parameters and of two kinds of wall.
 
-    - `plain_flux`: max |G − L|/max|L|, L the equation's two-point flux.
-    - `walls`: the same of r, with Dirichlet walls and with Neumann walls of q ≠ 0.
+    - `plain_flux`: max |G − L|/max|L|, L the operator of the equation's two-point flux.
+    - `walls`: the same for r, with Dirichlet walls and with Neumann walls of q ≠ 0.
     - `source`: max |s − s_L|, s_L that of the two-point flux.
     - `proportional`: how far G and r are from scaling with all parameters; 0 where L itself does not scale, as with a
       capacity or a reaction's constant.
@@ -97,8 +98,8 @@ class SemiDiscrete:
     - `two_point`: the formula shows that the flux reads two cells and is one of the equation on every mesh on which
       the plain one is.
 
-    The generator is right if G and r are L's, or those of another operator that is exact for linear fields (a corrected
-    flux), has the right diffusivity and no drift; if it scales with the parameters; and if the source enters unchanged.
+    The generator is right if G and r are those of L, or of another operator (a corrected flux) that is exact for linear
+    fields, has the right diffusivity and no drift; if it scales with the parameters; and if the source is unchanged.
     """
 
     plain_flux: float
@@ -122,7 +123,7 @@ class SemiDiscrete:
     def holds(self) -> bool:
         """Whether operator, boundary data and source are those of the equation."""
         # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
-        # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation leaves something.
+        # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation is not exact.
         most = EXTRAPOLATION_TOLERANCE if self.two_point else SMOOTH
         like = self.smooth <= most if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME_SYSTEM
         right = (self.linear_exact or self.two_point) and like and self.drift == 0
@@ -131,16 +132,17 @@ class SemiDiscrete:
         )
 
 
-# Rates from short steps are known to some 1e-10 of their size (`SHORT` in semidiscrete.py).
+# Rates from short steps are known to some 1e-10 of their size (`SHORT_STEP` in semidiscrete.py).
 SAME_RATE = 1e-7
-# On lattices of up to 32 cells a side the error of the discretisation hides one of a per cent. Other consistent fluxes,
-# upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference is a wrong coefficient.
+# On lattices of up to 32 cells a side, the discretisation error hides a coefficient that is wrong by one per cent.
+# Other consistent fluxes, upwind or corrected ones, differ by more than this on an irregular mesh: a smaller difference
+# means a wrong coefficient.
 FLUX_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How far ∂T'/∂Δt at Δt = 0 is from the equation's own two-point flux and reaction, the worst of several states.
+    """Difference of ∂T'/∂Δt at Δt = 0 from the equation's own two-point flux and reaction, the worst of several states.
 
     `apart` is relative to the larger of the rate and the state over a reference step. For a flux that is not the
     two-point one, `left` is the residual ∂T'/∂Δt of a smooth T with the source that makes it steady, relative to that
@@ -153,17 +155,17 @@ class Rate:
 
     @property
     def plain(self) -> bool:
-        """Whether it is that of the equation's own two-point flux, as far as short steps can tell."""
+        """Whether the rate is that of the equation's own two-point flux, to the accuracy of short steps."""
         return self.apart <= SAME_RATE
 
     @property
     def falls(self) -> bool:
-        """Whether what remains falls with the size of the cells."""
+        """Whether the residual falls with the size of the cells."""
         return len(self.left) > 1 and all(after <= LEAST_DECREASE * before for before, after in pairwise(self.left))
 
     @property
     def holds(self) -> bool:
-        """Whether it is the equation's: with its own flux, or with another one that is consistent."""
+        """Whether the rate is the equation's, with its own flux or with another one that is consistent."""
         return self.plain or (self.falls and self.apart > FLUX_TOLERANCE)
 
 
@@ -177,7 +179,7 @@ class ModifiedEquation:
 
     `leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
 
-    `wanted` are those of the equation itself, and `dt_terms` says whether terms with Δt are reported.
+    `wanted` are the coefficients of the equation itself, and `dt_terms` says whether terms with Δt are reported.
     """
 
     lattice: str
@@ -191,7 +193,7 @@ class ModifiedEquation:
         return "T_t = " + (" + ".join(terms).replace("+ -", "- ") or "0")
 
     def diffusivity(self) -> sp.Matrix:
-        """K over the equation's own, exactly, of a scheme of heat in the plane."""
+        """The exact ratio of K to the equation's own, for a scheme of heat in the plane."""
         a, b, c = (self.leading.get(key, sp.Integer(0)) / HEAT.diffusion for key in ((2, 0), (1, 1), (0, 2)))
         return sp.Matrix([[a, b / 2], [b / 2, c]]).applyfunc(sp.simplify)
 

@@ -47,10 +47,10 @@ def unknown_line(name: str, reason: str) -> Line:
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim, what was measured, and whether it holds: None where that is not established.
+    """A claim, the measured value, and whether the claim holds; None if that is not established.
 
-    `asked` is false where the user left the measurement out; such a claim does not affect the verdict. `reason` says
-    why a claim was left out or is not established.
+    `asked` is False if the user left the measurement out; such a claim does not affect the verdict. `reason` says why a
+    claim was left out or is not established.
     """
 
     property: str
@@ -61,7 +61,7 @@ class ClaimCheck:
     reason: str = ""
 
     def words(self) -> str:
-        """Claim and measurement in words; numbers have four digits, or all if they differ only beyond."""
+        """Claim and measurement in words; numbers have four digits, or all digits if these four do not differ."""
         if self.asked and self.holds is not None:
             claimed, measured = _describe_value(self.claimed), _describe_value(self.measured)
             if claimed == measured and not self.holds:
@@ -76,18 +76,18 @@ def _describe_value(value: object) -> str:
 
 
 T = TypeVar("T")
-# Called with the question that is measured next, its number, and how many there are.
+# progress(question, number, total) is called before each measurement.
 Progress = Callable[[str, int, int], None]
 
 NOT_LINEAR = "the scheme is not linear in T, so it has no matrix"
 
 
 class Recorder:
-    """Runs measurements one after the other and collects their lines.
+    """Runs measurements, called questions, one after the other and collects their lines.
 
-    A measurement that fails numerically becomes a line that says why, and its reason is kept under the name of the
-    question; any other exception is a fault of the program and is not caught. `linear` says whether the scheme has a
-    matrix, `questions` how many questions are expected.
+    A measurement that fails numerically becomes a line with the reason, which is also stored in `reasons` under the
+    name of the question; any other exception is a fault of the program and is not caught. `linear` says whether the
+    scheme has a matrix, `questions` how many questions are expected.
     """
 
     def __init__(self, *, linear: bool, questions: int, progress: Progress | None) -> None:
@@ -111,9 +111,10 @@ class Recorder:
     def ask(
         self, name: str, measure: Callable[[], T], line: Callable[..., Line], *about: Any, always: bool = False
     ) -> T | None:
-        """Return what `measure` gives, and add its line, `line` of the result and of `about`; None if it fails.
+        """Return the result of `measure()` and add the line `line(result, *about)`.
 
-        A scheme that is not linear is measured only if `always` is set; otherwise its line says that it is not linear.
+        If it fails numerically, None is returned, and the line has the reason. A scheme that is not linear is measured
+        only if `always` is set; otherwise its line says that it is not linear.
         """
         self.announce(name)
         if not (self.linear or always):
@@ -125,7 +126,7 @@ class Recorder:
         return result
 
     def attempt(self, name: str, measure: Callable[[], T]) -> T | None:
-        """Return what `measure` gives, without a line; None, and a line with the reason, if it fails numerically."""
+        """Return the result of `measure()`; if it fails numerically, return None and add a line with the reason."""
         try:
             with np.errstate(all="ignore"):
                 return measure()

@@ -18,7 +18,7 @@ from fluxforge.scheme._scheme import FAMILIES
 
 
 def cube_graph(n: int) -> DualGraph:
-    """The unit cube in n³ cubes."""
+    """The dual graph of the unit cube divided into n³ cubes, T = 0 on its walls."""
     side = 1.0 / n
     place = np.array(list(product(range(n), repeat=3)))
     shape = (n, n, n)
@@ -39,7 +39,10 @@ def cube_graph(n: int) -> DualGraph:
 
 
 def tetrahedra_graph(n: int, jitter: float = 0.0, seed: int = 0) -> DualGraph:
-    """The unit cube in n³ cubes of six tetrahedra around a diagonal each, inner points moved by up to `jitter`/n."""
+    """The dual graph of the unit cube in n³ cubes of six tetrahedra around a diagonal, T = 0 on its walls.
+
+    Inner points are moved at random by up to `jitter`/n in each coordinate.
+    """
     place = np.array(list(product(range(n + 1), repeat=3)))
     points = place / n
     inner = np.logical_and(place > 0, place < n).all(axis=1)
@@ -130,8 +133,8 @@ def _graph(
     )
 
 
-# Sizes n of the structured families; unstructured meshes have about as many cells as 2n² triangles.
-# Those of right triangles are the sizes of the published errors.
+# Sizes n of the structured families; unstructured meshes have about 2n² cells. The sizes of right triangles are those
+# of the published errors.
 FULL_SIZES = dict.fromkeys(FAMILIES, (9, 18, 36, 72))
 FULL_SIZES |= {"squares": (10, 20, 50, 100), "right": (10, 20, 50, 100), "cross": (6, 12, 30, 50)}
 QUICK_SIZES = dict.fromkeys(FAMILIES, (6, 12, 24, 48)) | {"squares": (8, 16, 32, 64), "cross": (4, 8, 16, 32)}
@@ -143,7 +146,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True)
 class Levels:
-    """A family and the sizes it is refined through."""
+    """A mesh family and its sizes in a refinement study, from coarse to fine."""
 
     family: str
     sizes: tuple[int, ...]
@@ -172,9 +175,10 @@ class Levels:
 def choose_levels(
     families: tuple[str, ...] | None, levels: int | None, *, quick: bool, dimension: int | None = None
 ) -> tuple[Levels, ...]:
-    """The requested families with their sizes; further levels double the last size.
+    """The requested families with the sizes of their levels; further levels double the last size.
 
-    By default all of the plane, or those in space for formulas written for three coordinates.
+    By default these are all families of the plane, or those in space for formulas of three coordinates. Raises
+    InputError for an unknown family, families of both dimensions, and a number of levels outside 1 to 7.
     """
     wanted = (tuple(SPACE) if dimension == 3 else FAMILIES) if families is None else families
     check_kind(wanted, "families", tuple | list, "a tuple of names")
@@ -204,7 +208,8 @@ def _extend_sizes(sizes: tuple[int, ...], levels: int | None) -> tuple[int, ...]
     return sizes[:levels]
 
 
-# Cells per period of each lattice, and a size whose middle period sees no boundary through any scheme of few hops.
+# Cells per period of each lattice; and sizes at which a scheme of few hops does not read boundary data in the period in
+# the middle.
 PERIODS = {"squares": 1, "right": 2, "cross": 4, "equilateral": 2, "cubes": 1}
 LATTICE_SIZE, SIZE_IN_SPACE = 21, 9
 
@@ -242,7 +247,7 @@ def default_graph(dimension: int = 2) -> DualGraph:
 
 
 def small_graph(dimension: int = 2) -> DualGraph:
-    """Where growth is measured unless a mesh of up to 300 cells is given: 72 jittered triangles, walls at zero.
+    """The mesh for transient growth, unless one of up to 300 cells is given: 72 jittered triangles, T = 0 on the walls.
 
     In space, 48 jittered tetrahedra.
     """

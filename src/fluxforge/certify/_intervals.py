@@ -42,7 +42,7 @@ def _entire_where(unknown: np.ndarray, bounds: Interval) -> Interval:
 
 
 def _order_bounds(low: np.ndarray, high: np.ndarray) -> Interval:
-    """The bounds, and everything where one is not a number."""
+    """The interval of two bounds; [−∞, ∞] where one is not a number."""
     return _entire_where(np.isnan(low) | np.isnan(high), Interval(low, high))
 
 
@@ -51,7 +51,7 @@ def _sum(a: np.ndarray, b: np.ndarray, towards: float) -> np.ndarray:
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)
-    # Not a number where something is infinite: then the sum is as it is.
+    # Where an operand is infinite the error is not a number, and the sum is not changed.
     inexact = error > 0 if towards > 0 else error < 0
     return np.where(inexact, np.nextafter(total, towards), total)
 
@@ -83,7 +83,7 @@ def _product(a: _Split, b: _Split) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _inexact(error: np.ndarray, towards: float) -> np.ndarray:
-    """Whether a product whose error this is must be rounded towards ±∞; an unknown error counts."""
+    """Whether a product with this error must be rounded towards ±∞; true if the error is unknown (NaN)."""
     return ~(error <= 0) if towards > 0 else ~(error >= 0)
 
 
@@ -112,14 +112,14 @@ def subtract(a: Interval, b: Interval) -> Interval:
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """The products, a and b taken as independent."""
-    # A point has one end.
+    # An interval that is a point has one end, which halves the work.
     ends_a, ends_b = [[_split(end) for end in (v[:1] if v.low is v.high else v)] for v in (a, b)]
     products = [_product(x, y) for x in ends_a for y in ends_b]
     return _order_bounds(_bound(products, -np.inf), _bound(products, np.inf))
 
 
 def invert(a: Interval) -> Interval:
-    """1/a; everything where a contains 0."""
+    """1/a; [−∞, ∞] where a contains 0."""
     unknown = (a.low <= 0) & (a.high >= 0)
     low, high = (_quotient(end, towards) for end, towards in ((a.high, -np.inf), (a.low, np.inf)))
     return _entire_where(unknown, _order_bounds(low, high))
@@ -133,12 +133,12 @@ def _quotient(b: np.ndarray, towards: float) -> np.ndarray:
 
 
 def divide(a: Interval, b: Interval) -> Interval:
-    """The quotients; everything where b contains 0."""
+    """The quotients; [−∞, ∞] where b contains 0."""
     return multiply(a, invert(b))
 
 
 def power(a: Interval, exponent: int | float) -> Interval:
-    """a**exponent; of an exponent that is not whole, everything where a is negative somewhere."""
+    """a**exponent; for an exponent that is not an integer, [−∞, ∞] where a has negative values."""
     if exponent < 0:
         return invert(power(a, -exponent))
     if exponent == int(exponent):
@@ -170,7 +170,7 @@ def _whole_power(a: Interval, n: int) -> Interval:
 
 
 def _widen(low: np.ndarray, high: np.ndarray) -> Interval:
-    """Eight units in the last place outward."""
+    """Move bounds outward by eight units in the last place."""
     least = np.finfo(float).tiny
     return _order_bounds(low - (_ULPS * np.abs(low) + least), high + (_ULPS * np.abs(high) + least))
 
@@ -183,7 +183,7 @@ def exponential(a: Interval) -> Interval:
 
 
 def logarithm(a: Interval) -> Interval:
-    """The logarithms; everything where a is not positive."""
+    """The logarithms; [−∞, ∞] where a is not positive."""
     return _entire_where(~(a.low > 0), _widen(np.log(np.maximum(a.low, 1e-300)), np.log(np.maximum(a.high, 1e-300))))
 
 
@@ -199,7 +199,7 @@ def cosine(a: Interval) -> Interval:
 
 
 def sine(a: Interval) -> Interval:
-    """The sines, within [−1, 1]; an extremum counts as inside where it is nearly so."""
+    """The sines, within [−1, 1]; an extremum within 1e-9 of an interval counts as inside."""
     ends = [np.sin(end) for end in a]
     bounds = _widen(np.minimum(*ends), np.maximum(*ends))
     top, bottom = (_contains_multiple(a, at) for at in (math.pi / 2, -math.pi / 2))
@@ -224,7 +224,7 @@ def absolute(a: Interval) -> Interval:
 
 
 def sign(a: Interval) -> Interval:
-    """−1, 0 or 1, or what lies between where that is not decided."""
+    """The signs −1, 0 or 1, or the interval between two of them where the sign is undecided."""
     return Interval(np.sign(a.low), np.sign(a.high))
 
 
@@ -249,14 +249,14 @@ def intersect(a: Interval, b: Interval) -> Interval:
 
 
 def compare(a: Interval, b: Interval, *, strict: bool) -> Interval:
-    """Whether a < b, or a ≤ b, as 1 and 0; [0, 1] where it is not decided."""
+    """1 where a < b (or a ≤ b, if not `strict`), 0 where this is false, [0, 1] where it is undecided."""
     true = a.high < b.low if strict else a.high <= b.low
     false = a.low >= b.high if strict else a.low > b.high
     return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
 
 
 def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
-    """The first where the condition is not 0, the second where it is, the hull of both where that is not decided."""
+    """Interval a where the condition is not 0, b where it is 0, the hull of both where that is undecided."""
     first = (condition.low > 0) | (condition.high < 0)
     second = (condition.low == 0) & (condition.high == 0)
     both = hull(a, b)

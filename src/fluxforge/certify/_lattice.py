@@ -22,7 +22,7 @@ Vector = tuple[sp.Expr, ...]
 
 @dataclass(frozen=True)
 class Edge:
-    """From a cell to the neighbour of that type, displaced by d."""
+    """An edge from a cell to its neighbour of type `to`, displaced by d, across a face of size A."""
 
     to: int
     d: Vector
@@ -44,11 +44,11 @@ class Lattice:
 
     @property
     def origin(self) -> Vector:
-        """No displacement."""
+        """The zero displacement."""
         return (sp.Integer(0),) * self.dimension
 
     def geometry(self, edge: Edge, equation: Equation) -> Mapping[str, sp.Expr]:
-        """The symbols of an edge: on these lattices d is perpendicular to the face. Parameters are constants."""
+        """The values of the symbols of an edge, with constant parameters; d is perpendicular to the face here."""
         delta, n = _length_and_direction(edge.d)
         axes = COORDINATES[: self.dimension]
         vectors = {f"{name}_{axis}": v[i] for name, v in (("n", n), ("d", edge.d)) for i, axis in enumerate(axes)}
@@ -69,8 +69,8 @@ class Lattice:
     def components(self, p: Parameter, equation: Equation) -> Sequence[sp.Expr]:
         """The components of a vector, or of a tensor row by row: symbols.
 
-        On a lattice of several types of cells they are the equation's example values: roots of polynomials in so many
-        symbols would take hours.
+        On a lattice with several types of cells they are the equation's example values: roots of polynomials in that
+        many symbols would take hours.
         """
         if len(self.edges) == 1:
             return [symbol(name) for name in p.component_names(self.dimension)]
@@ -97,7 +97,7 @@ class Lattice:
         return [sp.expand(row) for row in rows * sp.Matrix(n)]
 
 
-@cache  # the lattices have a dozen edges, which every scheme asks for
+@cache  # there are a dozen different edges, used for every scheme
 def _length_and_direction(d: Vector) -> tuple[sp.Expr, Vector]:
     length = sp.sqrt(sp.expand(sp.Add(*(component**2 for component in d))))
     return sp.simplify(length), tuple(sp.simplify(component / length) for component in d)
@@ -133,14 +133,15 @@ def make_lattice(name: str) -> Lattice:
     return Lattice(name, sp.sqrt(3) / 4 * h**2, (up, down))
 
 
+# A linear combination of T in shifted cells: (cell type, displacement) → coefficient. A field has one per cell type.
 Shifts = dict[tuple[int, Vector], sp.Expr]
 Field = tuple[Shifts, ...]
 
 
 def step_on_lattice(scheme: Scheme, lattice: Lattice) -> Field | None:
-    """T' on a lattice to first order in Δt, the parameters constant symbols; None where the scheme is not linear.
+    """T' on a lattice to first order in Δt, as a combination of T, for constant parameters; None if not linear.
 
-    Raises NumericalError where T' depends on neither T nor S.
+    Raises NumericalError if T' depends on neither T nor S.
     """
     stages = linear_stages(scheme)
     if stages is None:
@@ -180,7 +181,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Walk:
-    """The stages evaluated in turn: `known` outputs by cell type, `fixed` those that do not depend on T or S."""
+    """Evaluates stages one after the other; outputs by cell type are `known`, or `fixed` if independent of T and S."""
 
     lattice: Lattice
     equation: Equation
@@ -188,7 +189,7 @@ class _Walk:
     fixed: dict[str, tuple[sp.Expr, ...]]
 
     def advance(self, stage: LinearStage) -> None:
-        """Add the outputs of a stage."""
+        """Evaluate a stage and add its outputs to `known` and `fixed`."""
         node = [
             {symbol("V"): self.lattice.V} | {symbol(name): value[kind] for name, value in self.fixed.items()}
             for kind in range(len(self.lattice.edges))
@@ -280,7 +281,7 @@ def _mean_way(ways: list[_Way]) -> _Way:
 
 
 def _truncate_first_order(shifts: Shifts) -> Shifts:
-    """Drop terms beyond first order in Δt: the generator needs no more, and the stencil stays small."""
+    """Drop terms beyond first order in Δt, which the generator does not need, so that the stencil stays small."""
     dt = symbol("dt")
     kept = {}
     for key, c in shifts.items():

@@ -1,4 +1,4 @@
-"""Manufactured problems: S from the strong form of an equation and a known u, on walls of u or its normal gradient."""
+"""Manufactured problems: S from the strong form of an equation and a known u, with u or ∂u/∂n given on the walls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,10 +29,11 @@ Function = Callable[..., np.ndarray]
 class Problem:
     """A steady problem of an equation with the known solution `exact`, a formula of x and y.
 
-    The equation's parameters are as given, or its example values times `scale`.
+    The equation's parameters are `parameters`, or its example values times `scale`.
 
-    With `mixed` walls, those that face right or down (n_x > ½ or n_y < −¾) prescribe ∂u/∂n, the others u; otherwise
-    every wall holds u. Transport alone takes no ∂u/∂n where it flows in: then it is the walls to the right and above.
+    If `mixed`, walls that face right or down (n_x > ½ or n_y < −¾) prescribe ∂u/∂n, the others u; otherwise all
+    prescribe u. For transport without diffusion, ∂u/∂n is given on the walls to the right and above, since it cannot be
+    given at an inflow.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Problem:
         return held if not self.mixed else self._with_conormals(with_mixed_walls(held, known.gradient, upper=carried))
 
     def _with_conormals(self, graph: DualGraph) -> DualGraph:
-        """The graph whose Neumann walls prescribe n·K∇u/(n·K n) of a tensor K, as schemes take their q."""
+        """The graph with q = n·K∇u/(n·K n) on its Neumann walls, which is what schemes with a tensor K expect."""
         tensor = self.equation.diffusion_tensor
         if tensor is None:
             return graph
@@ -69,11 +70,11 @@ class Problem:
         return differentiate_solution(self.exact, graph.dimension).u(*graph.x.T)
 
     def settings(self, dimension: int) -> Settings:
-        """The parameters of the equation."""
+        """The values of the equation's parameters."""
         return self.equation.example(dimension, self.scale) if self.parameters is None else self.parameters
 
     def source(self, graph: DualGraph) -> np.ndarray:
-        """The source S for which the solution is steady, at the centroids."""
+        """The source S for which the solution is steady, at the centroids. Raises ExpressionError if not finite."""
         settings = self.settings(graph.dimension)
         formulas = {name: as_formula(value) for name, value in settings.items()}
         S = self.equation.strong(parse(self.exact, COORDINATES[: graph.dimension]), graph.dimension, formulas)
@@ -85,12 +86,12 @@ class Problem:
 
 
 def as_graph(mesh: Mesh | DualGraph) -> DualGraph:
-    """A mesh's graph with T = 0 on every wall, or the graph itself."""
+    """The dual graph of a mesh with T = 0 on every wall; a graph is returned as it is."""
     return mesh if isinstance(mesh, DualGraph) else dual(mesh)
 
 
 def as_formula(value: Any) -> Any:
-    """A parameter's value as formulas of the coordinates: of a number, a text, or one of these per component.
+    """A parameter's value, a number, a text or a tuple of these, as formulas of the coordinates.
 
     Raises InputError for an array or a function, which cannot be differentiated.
     """
@@ -104,12 +105,12 @@ def as_formula(value: Any) -> Any:
 
 
 def scale_parameter(value: Any, factor: float) -> Any:
-    """A parameter that is a number, or tuples of numbers, times a factor."""
+    """The value of a parameter, a number or tuples of numbers, times a factor."""
     return tuple(scale_parameter(part, factor) for part in value) if isinstance(value, tuple) else factor * value
 
 
 def diffusion_strength(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
-    """The size of the diffusion K, by which fluxes are measured; 1 where it is not one number."""
+    """The size of the diffusion K, to which fluxes are relative; 1 if it is not a single number."""
     values = {**equation.example(dimension), **(parameters or {})}
     tensor = equation.diffusion_tensor
     if tensor is not None:
@@ -121,12 +122,12 @@ def diffusion_strength(equation: Equation, parameters: Settings | None, dimensio
 
 
 def capacity_value(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
-    """The capacity c, by which rates of change are divided; 1 where it is not one number."""
+    """The capacity c, by which rates of change are divided; 1 if it is not a single number."""
     return _value_or_one(equation.capacity, {**equation.example(dimension), **(parameters or {})})
 
 
 def _value_or_one(formula: sp.Expr, values: Settings) -> float:
-    """A formula of parameters as a number; 1 where one of them is not a number."""
+    """The value of a formula of parameters; 1 if one of them is not a number."""
     numbers = {symbol(name): value for name, value in values.items() if isinstance(value, int | float)}
     return 1.0 if formula.free_symbols - set(numbers) else float(evaluate(formula, numbers, np))
 
@@ -139,8 +140,8 @@ def has_varying_parameters(equation: Equation) -> bool:
 def varying_settings(equation: Equation, dimension: int, scale: float = 1.0) -> Settings:
     """Example values, and smooth formulas of the coordinates for parameters that may vary.
 
-    Scalars vary by some tens of percent, each in another way; velocities turn and diverge, so that a·∇u and ∇·(a u)
-    are not the same.
+    Scalars vary by some tens of per cent, each in another way; velocities rotate and diverge, so that a·∇u and ∇·(a u)
+    differ.
     """
     settings: dict[str, Any] = {**equation.example(dimension, scale)}
     axes = COORDINATES[:dimension]
@@ -171,7 +172,7 @@ class Functions:
 
 @cache
 def differentiate_solution(exact: str, dimension: int = 2) -> Functions:
-    """Differentiate a formula symbolically; a formula without second derivatives is refused."""
+    """A formula of the coordinates and its symbolic gradient; raises InputError for a formula that is not smooth."""
     axes = COORDINATES[:dimension]
     symbols = symbols_of(axes)
     u = parse(exact, symbols)
@@ -182,7 +183,7 @@ def differentiate_solution(exact: str, dimension: int = 2) -> Functions:
 
 
 # Neither is symmetric under exchange of x and y, both are non-zero on all walls, and every second derivative of both
-# is non-zero: an operator with another diffusivity tensor has another solution. Different diffusivities, neither 1.
+# is non-zero: an operator with another diffusivity tensor has another solution. The diffusivities differ, neither is 1.
 HELD_WALLS = Problem("held walls", "1 + exp(x)*sin(2*y + 1/2) + x*y/2", 0.7)
 MIXED = Problem("mixed walls", "2 + exp(3*y/4)*cos(2*x + 3/10) - x*y**2/2", 2.5, mixed=True)
 PROBLEMS = (HELD_WALLS, MIXED)
@@ -191,7 +192,7 @@ IN_SPACE = {HELD_WALLS.name: " + exp(z/2)*sin(x + 2*z) + y*z/3", MIXED.name: " +
 
 
 def problems_of(equation: Equation, dimension: int = 2) -> tuple[Problem, ...]:
-    """The manufactured problems of an equation; one with parameters that vary, where they may."""
+    """The manufactured problems of an equation, with one more, of varying parameters, if its parameters may vary."""
     more = IN_SPACE if dimension == 3 else {}
     problems = [replace(one, exact=one.exact + more.get(one.name, ""), equation=equation) for one in PROBLEMS]
     if has_varying_parameters(equation):
@@ -219,7 +220,7 @@ def with_mixed_walls(graph: DualGraph, gradient: tuple[Function, ...], *, upper:
 
 
 def with_neumann_walls(graph: DualGraph, neumann: np.ndarray, value: np.ndarray) -> DualGraph:
-    """The graph with some of its walls turned into Neumann walls, and other boundary values.
+    """The graph with the walls in the mask `neumann` turned into Neumann walls, and with boundary values `value`.
 
     A Neumann ghost is the mirror image of its owner, as `dual` makes it.
     """
@@ -238,12 +239,12 @@ def with_study_walls(graph: DualGraph) -> DualGraph:
 
 
 def diffusion_rate(equation: Equation, parameters: Settings | None, dimension: int) -> float:
-    """The size of K/c: the generator of c T_t = ∇·K∇T is that of K/c."""
+    """The size of K/c, to which the generator of c T_t = ∇·K∇T is proportional."""
     return diffusion_strength(equation, parameters, dimension) / capacity_value(equation, parameters, dimension)
 
 
 def scale_to_mesh(problem: Problem, mesh: Mesh) -> Problem:
-    """The problem in the coordinates of the mesh's bounding box, its longer side taken as 1."""
+    """The problem with coordinates relative to the mesh's bounding box, whose longer side is taken as 1."""
     low = mesh.points.min(axis=0)
     size = float((mesh.points.max(axis=0) - low).max())
     x, y = (f"((v - ({float(corner)!r}))/{size!r})".replace("v", name) for name, corner in zip("xy", low, strict=True))

@@ -11,9 +11,9 @@ import sympy as sp
 class Linearity:
     """Linearity and stencil of a step.
 
-    `hops` is the largest graph distance it reads over (None for an implicit scheme: all of the mesh).
+    `hops` is the largest graph distance of a cell that is read (None for an implicit scheme, which reads all cells).
 
-    For a scheme that is not linear, how far f(T) = F(T) − F(0) is from it, relative to the largest |f|, the worst of
+    For a scheme that is not linear, two defects of f(T) = F(T) − F(0), relative to the largest |f|, the worst of
     several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
     |f(T + U) − f(T) − f(U)|.
     """
@@ -29,17 +29,17 @@ class Linearity:
 class Conservation:
     """Conservation of ΣW T in a step M with insulated walls.
 
-    `defect`: max over cells of |WᵀM − Wᵀ|/W; `cell` where it is largest; `drift`: of ΣW T, relative to ΣW|T|.
+    `defect`: max over cells of |WᵀM − Wᵀ|/W; `cell`: where it is largest; `drift`: that of ΣW T, relative to ΣW|T|.
 
-    W is the volume V times the capacity c, `weight` in words. Where parameters may vary, the worse of constant and of
-    smoothly varying ones.
+    W is the volume V times the capacity c, `weight` in words. If parameters may vary, the results are the worse of
+    those for constant and for smoothly varying ones.
 
     The drift is that of a rollout; for a scheme that is not linear, the worst of `states` runs, single steps and a
     rollout.
 
     `antisymmetric` says whether each one-hop message of the last stage changes sign when P and N are exchanged
-    (None where it has no such message), decided `by` algebra or random points; `passed_on` whether cells add them up
-    whole (None where that was not examined).
+    (None if it has no such message), decided `by` algebra or random points; `passed_on` whether cells add the whole
+    messages to their content (None if that was not examined).
     """
 
     holds: bool
@@ -53,13 +53,14 @@ class Conservation:
     by: str = "algebra"
 
 
-# Of the largest change in a step: round-off is about 1e-16 times the largest shift over that change, which is near 1.
+# Relative to the largest change in a step. Round-off is about 1e-16 times the largest shift over that change, and the
+# change is near 1.
 SAME_UNITS = 1e-9
 
 
 @dataclass(frozen=True)
 class Units:
-    """By how much T' − T changes, relative to its largest entry, the worst of several factors.
+    """By how much T' − T changes with the units, relative to its largest entry, for the worst of several factors.
 
     `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
     equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
@@ -80,10 +81,10 @@ class Units:
 
 @dataclass(frozen=True)
 class WaveLimit:
-    """The largest stable step of plane waves on an infinite lattice: `over_reference` of the lattice's reference step.
+    """The largest stable step `dt` of plane waves on an infinite lattice, `over_reference` of its reference step.
 
     `on_axis`: the eigenvalues are imaginary, as those of a central flux; then `imaginary` is the y up to which
-    |R(iy)| ≤ 1. Infinite where there is no limit, 0 where no step is stable.
+    |R(iy)| ≤ 1. Numbers are infinite if there is no limit, and 0 if no step is stable.
     """
 
     lattice: str
@@ -97,16 +98,16 @@ class WaveLimit:
 class Stability:
     """Amplification factor and largest stable step of a scheme on a mesh.
 
-    `factor` is R(z) where the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
+    `factor` is R(z) if the scheme is a function of one operator (`one_operator`), z = Δt times its eigenvalue.
 
     `interval`: |R| ≤ 1 on [−interval, 0]; infinite if unlimited, 0 if never stable; None without R.
     `dt_max` on the mesh, `fourier` its Fourier step; `rate` the generator's largest |eigenvalue|.
     `oscillation`: the smallest x > 0 with R(−x) ≤ 0, beyond which the roughest mode changes sign at every step.
-    `stable_below` and `diverges_above`: what rollouts at 0.99 and 1.01 of dt_max did; None where there is no such step,
-    and the second also where the equation itself lets fields grow, and the first is relative to that growth.
+    `stable_below`: a rollout at 0.99 dt_max was stable; `diverges_above`: one at 1.01 dt_max diverged. None if there is
+    no such step. If the equation itself lets fields grow, the former is relative to that growth, and the latter None.
 
     Only with R is dt_max a bound. Without it, dt_max is the largest step tried up to which the spectral radius was at
-    most one: `bound` is false, steps between those tried may be unstable.
+    most one: `bound` is False, and steps between those tried may be unstable.
 
     For an equation with transport, `waves` is the limit of plane waves on an infinite lattice; `spectral` says that
     dt_max comes from the complex eigenvalues of G on the mesh, which bound nothing where G is not normal.
@@ -136,12 +137,12 @@ class Stability:
 
     @property
     def over_fourier(self) -> float | None:
-        """dt_max over the Fourier step; None if unlimited or not established."""
+        """The ratio of dt_max to the Fourier step; None if unlimited or not established."""
         return None if self.dt_max is None or math.isinf(self.dt_max) else self.dt_max / self.fourier
 
     @property
     def oscillation_over_fourier(self) -> float | None:
-        """The step over the Fourier step beyond which the roughest mode changes sign at every step, if any."""
+        """The step beyond which the roughest mode changes sign at every step, over the Fourier step, or None."""
         if self.oscillation is None or not self.rate:
             return None
         return self.oscillation / self.rate / self.fourier
@@ -155,10 +156,10 @@ LARGEST_STEP = 64.0
 class MaximumPrinciple:
     """The largest step with a discrete maximum principle.
 
-    `over_fourier`: it holds up to that multiple of the Fourier step (0 never, None beyond all that was tried).
+    `over_fourier`: it holds up to that multiple of the Fourier step (0: never; None: at every step that was tried).
 
-    `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is false, T' is not an
-    average of T and of boundary values, since constants change or something is added: the result is about positivity.
+    `cell` and `weight`: where it first fails, and the negative weight found there. If `averages` is False, T' is not an
+    average of T and boundary values, since constants change or something is added: the result is about positivity.
     """
 
     over_fourier: float | None
@@ -186,7 +187,7 @@ class TransientGrowth:
 
 @dataclass(frozen=True)
 class Cost:
-    """Per cell and step: multiplications and additions, bytes moved, bytes held; and how many rounds of messages."""
+    """Multiplications and additions, bytes moved and bytes held, all per cell and step; and the rounds of messages."""
 
     stages: int
     flops: float
@@ -204,9 +205,9 @@ class CostCurve:
     bytes: tuple[float, ...]
 
     def bytes_at(self, error: float) -> float | None:
-        """Bytes per cell to reach that error: between the points, or beyond the finest along the last slope.
+        """Bytes per cell to reach an error: interpolated, or extrapolated beyond the last point with the last slope.
 
-        Never less than at the coarsest stable step. None where the scheme reached no usable error.
+        At least those of the coarsest step. None if there are fewer than two points, or the last slope does not fall.
         """
         if len(self.error) < 2:
             return None

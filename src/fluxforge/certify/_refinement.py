@@ -16,7 +16,7 @@ from fluxforge.certify.patch import choose_worse, residuals_line, run_patch_test
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
 
-# K is measured with parameters of this size, so that a scheme which omits a factor α is seen to.
+# K is measured with parameters of this size, not 1, so that a scheme that omits a factor α is detected.
 SCALE = PROBLEMS[-1].scale
 
 
@@ -52,10 +52,10 @@ def refine_family(request: Request, recorder: Recorder, levels: Levels, patch: P
 
 
 def study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[SpaceStudy, ...] | None:
-    """A study per problem.
+    """One study per problem; None, with a line, if a measurement fails.
 
-    The small random meshes of a quick run scatter. Where the scheme claims an order that they neither show nor refute,
-    the sizes of a full certificate decide.
+    Errors on the small random meshes of a quick certificate scatter. If they neither show nor refute an order that the
+    scheme claims, the sizes of a full certificate are used.
     """
     scheme = request.scheme
     studies = recorder.attempt(levels.family, lambda: study_family(scheme, levels, progress=recorder.announce))
@@ -67,7 +67,7 @@ def study_space(request: Request, recorder: Recorder, levels: Levels) -> tuple[S
 
 
 def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> np.ndarray | None:
-    """K over the equation's own; None for an equation that does not only diffuse."""
+    """The ratio of K to the equation's own; None for an equation with transport or a reaction."""
     scheme, equation = request.scheme, request.scheme.equation
     if not equation.only_diffuses:
         return None
@@ -77,7 +77,7 @@ def _measure_diffusion(request: Request, recorder: Recorder, levels: Levels) -> 
 
 
 def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> EffectiveEquation | None:
-    """The equation of smooth fields on a lattice; None for heat, where K says the same, and for other meshes."""
+    """The equation of smooth fields on a lattice; None for heat, where K is as informative, and for other meshes."""
     scheme, equation = request.scheme, request.scheme.equation
     if equation == HEAT or levels.family not in LATTICES:
         return None
@@ -87,7 +87,7 @@ def _measure_effective(request: Request, recorder: Recorder, levels: Levels) -> 
 
 
 def _march_family(request: Request, recorder: Recorder, levels: Levels) -> FamilyResult:
-    """The errors of solutions marched in time: for schemes that are not linear, of equations with transport."""
+    """The errors of solutions marched in time, for nonlinear schemes of equations with transport."""
     scheme = request.scheme
     if scheme.equation.velocity is None:
         recorder.add_unknown(levels.family, NOT_LINEAR)
@@ -115,7 +115,7 @@ def refine_own_meshes(request: Request, recorder: Recorder) -> tuple[SpaceStudy,
 
 
 def space_line(family: str, result: FamilyResult, words: Words) -> Line:
-    """Consistency and order on one family."""
+    """The line on consistency and order on one family."""
     parts = [describe_study(study) for study in result.studies]
     if result.effective is not None:
         same = "as the equation" if result.effective.holds else f"the equation is {result.effective.own}"
@@ -149,7 +149,7 @@ def _describe_outcome(result: FamilyResult, words: Words) -> str:
 
 
 def _describe_tensor(K: np.ndarray) -> str:
-    # Rounded first, so that −1e-17 is written 0; numbers from 1e10 on, for which that may overflow, are left alone.
+    # Rounded first, so that −1e-17 is written as 0; numbers from 1e10 on, for which that may overflow, are not rounded.
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.where(np.abs(K) < 1e10, K.round(10), K) + 0.0
     return "[" + ", ".join("[" + ", ".join(f"{value:.4f}" for value in row) + "]" for row in K) + "]"

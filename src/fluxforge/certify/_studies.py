@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from fluxforge.scheme._linear import HIGHEST_ORDER, OneCellOrder
 
-# How far the last two rates, and the last three, may differ where an order is quoted.
+# The largest difference between the last two rates, and among the last three, for which an order is quoted.
 RATE_TOLERANCE = 0.15
 DRIFT = 0.5
 # Relative errors below this are round-off: some hundred operations in double precision.
@@ -26,11 +26,12 @@ MOST_SCATTER = 0.25
 class Rates:
     """Errors e_k at sizes h_k, and the rates log(e_k/e_{k+1})/log(h_k/h_{k+1}) between them.
 
-    `order` is the last rate, quoted only from at least `least` levels, if the last two rates agree within 0.15, the
-    last three lie within 0.5 of each other, every refinement reduced the error, no error sits on round-off, the last
-    error is at most `below`, and the errors tend to zero rather than to a plateau; otherwise it is None.
-    `scatter` are the relative standard errors of the errors, where each is a mean over several meshes: rates then may
-    differ by twice the standard error of their difference more, and the last rate's must be at most 0.25.
+    `order` is the last rate, quoted only if there are at least `least` levels, the last two rates agree within 0.15,
+    the last three lie within 0.5 of each other, every refinement reduced the error, no error is at the level of
+    round-off, the last error is at most `below`, and the errors tend to zero rather than to a plateau; otherwise None.
+    `scatter` are the relative standard errors of the errors, if these are means over several meshes: the tolerances
+    for rates are then larger by twice the standard error of their difference, and that of the last rate must be at
+    most 0.25.
     """
 
     sizes: tuple[float, ...]
@@ -51,12 +52,12 @@ class Rates:
 
     @property
     def exact(self) -> bool:
-        """Whether every error is round-off: nothing to measure an order from."""
+        """Whether every error is round-off, from which no order can be measured."""
         return all(error <= ROUND_OFF for error in self.errors)
 
     @property
     def asymptotic(self) -> bool:
-        """Whether the rates have settled and no error sits on round-off."""
+        """Whether the rates have settled and no error is at the level of round-off."""
         rates = self.rates
         if len(self.errors) < self.least or not np.isfinite(rates).all() or min(self.errors) <= ROUND_OFF:
             return False
@@ -69,7 +70,7 @@ class Rates:
         )
 
     def _scatter_of_rates(self) -> tuple[float, float]:
-        """The standard errors of the last rate, and of its difference from the one before; an error is part of both."""
+        """The standard errors of the last rate, and of its difference from the one before, which share an error."""
         if not self.scatter:
             return 0.0, 0.0
         before, now = (math.log(a / b) for a, b in zip(self.sizes[-3:], self.sizes[-2:], strict=False))
@@ -88,7 +89,7 @@ class Rates:
     def plateau(self) -> float:
         """The limit c of the errors as a share of the last one, from e = c + a·h^p through the last three levels.
 
-        0 where the last rate is not smaller than the one before: such errors head for zero or below.
+        0 if the last rate is not smaller than the one before, since the fitted limit would not be positive then.
         """
         if len(self.errors) < 3 or not self.rates[-1] < self.rates[-2] or not self.rates[-1] > 0:
             return 0.0
@@ -125,7 +126,7 @@ class Rates:
 
 
 def format_order(value: float | None) -> str:
-    """Two digits, or `none`."""
+    """An order with two decimals, or `none`."""
     return "none" if value is None else f"{value:.2f}"
 
 
@@ -137,9 +138,9 @@ SAME_ORDER = 0.1
 class TimeStudy:
     """Errors at a fixed time for a free run (T₀, S = 0) and a driven one (T₀ = 0, S non-uniform).
 
-    They are relative to the solution; a run that is exact bounds nothing. `one_cell` is the order on one cell in exact
-    arithmetic, `series` the number of Taylor coefficients in Δt of a step on an irregular mesh with mixed walls that
-    agree with those of the exact solution. None where they were not measured or do not exist.
+    They are relative to the solution; a run whose errors are round-off does not limit the order. `one_cell` is the
+    order on one cell in exact arithmetic, `series` the number of Taylor coefficients in Δt of a step on an irregular
+    mesh with mixed walls that agree with those of the exact solution. None if they were not measured or do not exist.
     """
 
     free: Rates
@@ -149,7 +150,7 @@ class TimeStudy:
 
     @property
     def exact_order(self) -> int | None:
-        """The order from the algebra, the smallest of those known; None where nothing or no limit is known."""
+        """The order from the algebra, the smallest of those known; None without one below the highest examined."""
         known = [] if self.series is None else [self.series]
         if self.one_cell is not None:
             known += [self.one_cell.free, self.one_cell.driven]
@@ -157,9 +158,9 @@ class TimeStudy:
 
     @property
     def order(self) -> float | None:
-        """The order: the observed one where it agrees with the algebra, otherwise the algebra's.
+        """The observed order if it agrees with that from the algebra or is lower, otherwise that from the algebra.
 
-        Errors at a few Δt cannot tell a coefficient of 0.50001 from ½, the algebra can.
+        Errors at a few Δt do not distinguish a coefficient of 0.50001 from ½; the algebra does.
         """
         exact, observed = self.exact_order, self.observed
         if exact is None or (observed is not None and abs(observed - exact) <= SAME_ORDER):
@@ -168,7 +169,7 @@ class TimeStudy:
 
     @property
     def observed(self) -> float | None:
-        """The observed order, the smaller of the two runs; None where a run has none and is not exact."""
+        """The observed order, the smaller of the two runs; None if a run has none and is not exact."""
         orders = [run.order for run in (self.free, self.driven) if not run.exact]
         known = [order for order in orders if order is not None]
         return min(known) if known and len(known) == len(orders) else None

@@ -11,17 +11,17 @@ from fluxforge.scheme._scheme import Scheme
 # On these families the line between two centroids is normal to the face between them; on the others it is not.
 ORTHOGONAL = ("squares", "cross", "equilateral")
 SKEWED = ("right", "jittered", "regular", "irregular")
-# The other families are squares and cubes.
+# The words for families of triangles; the others are squares and cubes.
 TRIANGLES = {"cross": "crossed", "equilateral": "equilateral", **{name: name for name in SKEWED}}
 ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "6": "sixth"}
-# Orders this near to a whole number are quoted as that number; claims are held to the same distance.
+# Orders this near to an integer are quoted as that integer; claims are compared with the same tolerance.
 ORDER_TOLERANCE = 0.15
 
 
 def summarise(certificate: Certificate, scheme: Scheme | None = None) -> str:
     """One sentence on a scheme: flux, orders, largest stable step, conservation, defects.
 
-    Only what the certificate holds evidence for is stated; what it could not establish is listed at the end, and a
+    Only properties with evidence in the certificate are stated; those not established are listed at the end, and a
     quick certificate is marked as such. Without `scheme`, as for a step given as a function, the words are heat's.
     """
     equation = HEAT if scheme is None else scheme.equation
@@ -114,7 +114,7 @@ def _number(order: float) -> str:
 
 
 def _meshes(families: list[str]) -> str:
-    """Families in words; all orthogonal or all skewed ones by that name."""
+    """Families in words; if all orthogonal or all skewed ones are among them, they are called by that name."""
     names = []
     for name, group in (("orthogonal", ORTHOGONAL), ("skewed", SKEWED)):
         if set(group) <= set(families):
@@ -161,7 +161,7 @@ def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]
 
 
 def _faults(certificate: Certificate) -> Iterator[str]:
-    """Defects that a user of the scheme has to know of."""
+    """Defects of the scheme: wrong limits, dependence on units, contradicted claims."""
     for limit in (certificate.semidiscrete, certificate.rate):
         if limit is not None and not limit.holds:
             yield "its limit of small steps is not the equation"

@@ -1,6 +1,6 @@
 """The linear systems of a scheme on a graph: reference step, steady states, solutions in time, rows on a lattice.
 
-A steady state is solved for, (I − M) T = N S + b, and not marched to.
+Steady states are solutions of (I − M) T = N S + b; they are not approached in time.
 """
 
 import math
@@ -24,7 +24,7 @@ from fluxforge.stepping._solvers import factorise
 def study_step(scheme: Scheme, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None = None) -> float:
     """The reference step of the scheme's equation; if that is not linear, at the `state`, or at states from 0 to 1.
 
-    Where nothing is exchanged and nothing decays, it is the time in which a field grows by e; infinite without growth.
+    Without exchange and decay it is the time in which a field grows by a factor of e; infinite without growth.
     """
     if state is None and not scheme.equation.linear:
         state = np.linspace(0.0, 1.0, graph.cells)
@@ -44,10 +44,11 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 
 def steady_solver(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Solve:
-    """S ↦ the T with F(T) = T at Δt = ½ Δt_Fourier, factorised once.
+    """The function S ↦ T with F(T) = T at Δt = ½ Δt_Fourier; matrices are factorised once.
 
     A scheme of few stages has a sparse M, and (I − M) is factorised. With more stages M fills up: then (I − M) is
-    only applied, and solved by GMRES preconditioned with the factors of −Δt G, to a checked accuracy.
+    only applied, and solved by GMRES preconditioned with the factors of −Δt G, to a checked accuracy. Raises
+    NumericalError if there is no unique steady state, and the function if GMRES does not reach that accuracy.
     """
     dt = 0.5 * study_step(scheme, graph, parameters)
     make = _factorised_solver if len(scheme.stages) <= MOST_STAGES_FORMED else _gmres_solver
@@ -77,7 +78,7 @@ def _gmres_solver(scheme: Scheme, graph: DualGraph, dt: float, parameters: Setti
         constant = apply(stages, nothing, S)
         start = factors.solve(constant)
         T, _ = gmres(matrix, constant, x0=start, M=inverse, rtol=1e-14, atol=0.0, restart=20, maxiter=2)
-        # The error of T that the residual implies; the residual itself is round-off where Δt is small.
+        # An estimate of the error of T from the residual; the residual itself is mere round-off if Δt is small.
         error = np.abs(factors.solve(matrix @ T - constant)).max() / np.abs(T).max(initial=1e-300)
         if not error <= ACCURACY:
             raise NumericalError(f"scheme {scheme.name!r}: GMRES found the steady state only to {error:.1e}")
@@ -87,7 +88,10 @@ def _gmres_solver(scheme: Scheme, graph: DualGraph, dt: float, parameters: Setti
 
 
 def exact_solution(system: Operator, T0: np.ndarray, S: np.ndarray, t: float) -> np.ndarray:
-    """T(t) of dT/dt = G T + s S + r, by the exponential of the system with its constant as one more unknown."""
+    """T(t) of dT/dt = G T + s S + r, by the matrix exponential with the constant part as one more unknown.
+
+    Raises NumericalError if the system is not finite.
+    """
     n = len(T0)
     augmented = np.zeros((n + 1, n + 1))
     augmented[:n, :n] = system.M.toarray()
@@ -98,7 +102,7 @@ def exact_solution(system: Operator, T0: np.ndarray, S: np.ndarray, t: float) ->
 
 
 def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarray:
-    """Many steps of an assembled scheme."""
+    """T after `count` steps of an assembled scheme with source S."""
     constant = step.N @ S + step.b
     if step.theta == 0:
         for _ in range(count):
@@ -112,9 +116,9 @@ def march(step: Operator, T: np.ndarray, S: np.ndarray, count: int) -> np.ndarra
 
 
 def last_holding(holds: Callable[[float], bool], tried: np.ndarray, *, halvings: int) -> float:
-    """The largest x up to which `holds` is true, as far as rising values are `tried` and the first failure bisected.
+    """The largest x up to which `holds` is true: rising values are tried, and the first failure is bisected.
 
-    0 where it fails at the first of them, infinite where it fails at none. Between values tried it may fail.
+    0 if the first value fails, infinite if none does. Failures between values that were tried are not noticed.
     """
     low = 0.0
     for value in tried.tolist():
@@ -132,7 +136,7 @@ def last_holding(holds: Callable[[float], bool], tried: np.ndarray, *, halvings:
 
 @dataclass(frozen=True)
 class Period:
-    """The generator's rows of one period: what each cell of it receives from cells of each kind, displaced by d."""
+    """The generator's rows of one period: cell `row` receives `value` · T of a cell of type `kind`, displaced by d."""
 
     row: np.ndarray
     kind: np.ndarray
@@ -150,7 +154,7 @@ class Period:
 def period_rows(
     scheme: Scheme, graph: DualGraph, rows: np.ndarray, *, parameters: Settings | None = None, size: float = 1.0
 ) -> Period:
-    """The rows of G/`size` that belong to the cells of one period, which `lattice_graph` gives with the graph."""
+    """The rows of G/`size` for the cells `rows` of one period, which `lattice_graph` returns with the graph."""
     block = (generator(scheme, graph, parameters=parameters).M / size)[rows].tocoo()
     count = len(rows)
     d = graph.x[block.col] - graph.x[rows[block.row]]

@@ -91,8 +91,8 @@ def verify(
     and the refinement studies are left out. With `meshes`, paths or meshes from coarse to fine, the errors, rates and
     order of steady states on them take the place of the families; `exact` is then the solution, a formula of x and y.
 
-    Claims that were left out this way do not count; a claim that was asked for and could not be measured makes the
-    certificate's verdict "not established". Raises InputError for options that exclude each other.
+    Claims that are left out this way do not affect the verdict; a claim that should have been measured and could not be
+    makes it "not established". Raises InputError for options that exclude each other and for meshes that are too large.
     """
     scheme = find(scheme, equation)
     check_flag(quick, "quick"), check_function(progress, "progress")
@@ -137,8 +137,8 @@ def _load_meshes(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh,
 class Verification:
     """Measures the properties of one scheme; `run` returns its certificate.
 
-    Each `_ask_…` takes the certificate so far and returns it with more answers. The order of the questions is that of
-    the lines of the certificate.
+    Most `_ask_…` methods take the certificate so far and return it with more results. Questions are asked in the order
+    of the certificate's lines.
     """
 
     def __init__(self, request: Request, progress: Progress | None) -> None:
@@ -160,13 +160,13 @@ class Verification:
             self.graph, self.where = dual(squares(8)), "on 8 × 8 squares"
         else:
             self.graph, self.where = default_graph(self.dimension), "on an irregular mesh"
-        # Where conservation and patch tests are measured; None stands for their own irregular mesh of the plane.
+        # The mesh for conservation and patch tests; None stands for their own irregular mesh of the plane.
         self.rough: Mesh | DualGraph | None = self.mesh
         if self.mesh is None and self.dimension == 3:
             self.rough = rough_tetrahedra_graph()
 
     def run(self) -> Certificate:
-        """Ask every question in turn, then compare the claims with the answers."""
+        """Measure all properties, then compare the claims with the results."""
         mesh = None if self.mesh is None else self.mesh.origin
         certificate = Certificate(scheme=self.scheme.name, quick=self.request.quick, mesh=mesh)
         certificate = self._ask_operator(certificate)
@@ -247,7 +247,7 @@ class Verification:
         return TransportProperties(states, consistent, antisymmetric, monotone, limit, entropy, bound)
 
     def _ask_steps(self, certificate: Certificate) -> Certificate:
-        """What depends on Δt: order in time, largest stable step, transient growth, maximum principle."""
+        """Properties that depend on Δt: order in time, largest stable step, transient growth, maximum principle."""
         s, p, where, words, ask = self.scheme, self.parameters, self.where, self.words, self.recorder.ask
         if self.mesh is None:
             graph = study_graph(self.dimension)
@@ -268,13 +268,13 @@ class Verification:
             for levels in self.request.families
         }
         if not self.linear and self.scheme.equation.velocity is None:
-            # Nothing was measured, and the lines say so.
+            # Nothing was measured: only the lines with the reasons remain.
             space = {}
         meshes = refine_own_meshes(self.request, self.recorder)
         return replace(certificate, modified=modified, space=space, meshes=meshes)
 
     def _ask_cost(self, certificate: Certificate) -> Certificate:
-        """Cost of a step; of a full certificate in the plane, also the error at equal cost."""
+        """Cost of a step; in a full certificate in the plane, also the error at equal cost."""
         s, p, curves = self.scheme, self.parameters, None
         if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
             curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
@@ -283,11 +283,11 @@ class Verification:
         return replace(certificate, cost=cost, curves=curves or ())
 
     def _study_graph(self) -> DualGraph:
-        """Where rates of change are compared."""
+        """The graph on which rates of change are compared."""
         return self.graph if self.on_lines else study_graph(self.dimension)
 
     def _ask_patch(self) -> PatchTest | None:
-        """The worse of held and mixed walls; residuals get a line of their own."""
+        """The patch test with held walls or with mixed ones, whichever is worse; residuals have a line of their own."""
         mesh = Levels("irregular", (9,)).mesh(9) if self.rough is None else self.rough
         tests = self.recorder.ask("patch tests", lambda: run_patch_tests(self.scheme, mesh), patch_line, self.where)
         if tests is None:
@@ -311,7 +311,7 @@ class Verification:
         return self.recorder.ask("transient growth", measure, transient_line, where, self.words)
 
     def _ask_modified(self) -> dict[str, ModifiedEquation]:
-        """The modified equation on every lattice, as far as the scheme has one."""
+        """The modified equations of a linear scheme by lattice; lattices where none can be derived are left out."""
         equations, own = {}, self.scheme.equation
         if not self.linear and not own.linear:
             self.recorder.add_unknown("modified equation", "not defined: the equation is not linear in its unknown")

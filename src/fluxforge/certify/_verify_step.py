@@ -26,7 +26,7 @@ from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import HEAT
 from fluxforge.stepping._stepper import AbstractMethod
 
-# From a graph and a time step to one step T ↦ T', differentiable by JAX.
+# make_step(graph, dt) returns one step T ↦ T', which JAX can differentiate.
 MakeStep = Callable[[DualGraph, float], Callable[[State], State]]
 
 # Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
@@ -37,10 +37,11 @@ FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
     """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
 
-    `make_step(graph, dt)` returns the step T ↦ T' on a graph; the network of a run is taken as well.
+    `make_step(graph, dt)` returns the step T ↦ T' on a graph; the network of a run may be given in its place.
 
     Lines: linearity, hops, conservation under insulation, preservation of constants, growth and maximum principle at
     several fractions of the Fourier step, and the diffusivity on squares. The source is 0 and the diffusivity 1.
+    Raises InputError for arguments of the wrong kind.
     """
     if isinstance(make_step, AbstractMethod):
         return verify_step(make_step.stepper, name=name, mesh=mesh)
@@ -64,7 +65,7 @@ def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mes
 
 
 def jacobian(make_step: MakeStep, graph: DualGraph, dt: float, T: State) -> np.ndarray:
-    """∂T'/∂T at a state."""
+    """∂T'/∂T at the state T, a dense matrix."""
     return np.asarray(jax.jacfwd(make_step(graph, dt))(jnp.asarray(T)))
 
 

@@ -36,7 +36,11 @@ EXCHANGED_CELLS = {"P": "N", "N": "P", "B": "F", "F": "B"}
 def measure_conservation(
     scheme: Scheme, mesh: Mesh | DualGraph | None = None, *, parameters: Settings | None = None
 ) -> Conservation:
-    """Measured on an irregular mesh, at a quarter of the reference step of the same mesh with Dirichlet walls."""
+    """Measure conservation on `mesh`, by default an irregular one, with all walls insulated.
+
+    Δt is a quarter of the reference step of the same mesh with Dirichlet walls. For an equation with transport or a
+    reaction, only the formulas of the fluxes are examined.
+    """
     mesh = jittered(6, 0.2, 5) if mesh is None else mesh
     held = as_graph(mesh)
     graph = dual(mesh, Neumann()) if isinstance(mesh, Mesh) else insulate(held)
@@ -49,7 +53,7 @@ def measure_conservation(
         passed_on = passes_on_fluxes(scheme)
         by = "" if exchanged is None else exchanged.by
         return Conservation(antisymmetric is True and passed_on, None, None, 0.0, antisymmetric, 0, passed_on, by=by)
-    # Constant parameters cannot tell k_P from k_N; parameters that may vary are tested varying, too.
+    # With constant parameters, a scheme that exchanges k_P and k_N would pass: those that may vary are varied, too.
     tried = [parameters]
     if has_varying_parameters(scheme.equation):
         tried.append(varying_settings(scheme.equation, graph.dimension))
@@ -62,7 +66,7 @@ def measure_conservation(
 
 
 def insulate(graph: DualGraph) -> DualGraph:
-    """The graph with a Neumann wall, q = 0, for every one."""
+    """The graph with q = 0, a homogeneous Neumann condition, on every wall."""
     return with_neumann_walls(graph, np.ones(graph.ghosts, bool), np.zeros(graph.ghosts))
 
 
@@ -88,7 +92,7 @@ def signed_states(cells: int) -> tuple[np.ndarray, ...]:
 
 
 def _measure_general(scheme: Scheme, graph: DualGraph, *, dt: float, parameters: Settings | None) -> Conservation:
-    """The worst drift of a step from each state, and of a rollout from the signed one; and how many were finite.
+    """The worst drift of a step from each of `signed_states`, and of a rollout; `states` counts the finite runs.
 
     A step that overflows says nothing about conservation and is left out.
     """
@@ -166,7 +170,7 @@ def _compare_exchanged(scheme: Scheme, message: Message) -> Identity:
 
 
 def conservation_line(conservation: Conservation, where: str) -> Line:
-    """Conservation under insulation."""
+    """The line on conservation under insulation."""
     name, verdict = "conservative", verdict_of(conservation.holds)
     if not conservation.states:
         kept = "antisymmetric" if conservation.antisymmetric else "not antisymmetric"

@@ -48,7 +48,7 @@ def _describe_linearity(
 
 
 def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> tuple[float, float]:
-    """How far a step is from homogeneous and from additive, the worst of a few signed states; see `Linearity`."""
+    """The defects (homogeneity, additivity) of a step, the worst of a few signed states; see `Linearity`."""
     rng = np.random.default_rng(0)
     T, U = rng.standard_normal(cells), rng.standard_normal(cells)
     with np.errstate(all="ignore"):
@@ -66,13 +66,13 @@ def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> t
 
 
 def _relative_size(apart: np.ndarray, *sizes: np.ndarray) -> float:
-    """The largest entry over the largest of the others; infinite where it is not a number."""
+    """The largest entry of `apart` over the largest entry of `sizes`; infinite if it is not a number."""
     value = np.abs(apart).max() / max(*(np.abs(size).max() for size in sizes), 1e-300)
     return float(value) if np.isfinite(value) else float("inf")
 
 
 def hops_used(graph: DualGraph, used: csr_array) -> int:
-    """The smallest number of hops within which all that a step reads lies."""
+    """The smallest number of hops within which each cell finds all cells that it reads, the mask `used`."""
     inside = slice(graph.interior)
     i, j = graph.owner[inside], graph.neighbour[inside]
     both = (np.concatenate([i, j]), np.concatenate([j, i]))
@@ -87,7 +87,7 @@ def hops_used(graph: DualGraph, used: csr_array) -> int:
 
 
 def linearity_line(linearity: Linearity, where: str) -> Line:
-    """Linearity and the stencil."""
+    """The line on linearity and the stencil."""
     hops = linearity.hops
     reach = "the whole mesh" if hops is None else f"{hops} hop{'s' * (hops != 1)}"
     stencil = f"reads {reach}, {linearity.entries_per_row:.1f} cells a row"
@@ -101,6 +101,7 @@ def linearity_line(linearity: Linearity, where: str) -> Line:
     return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
 
 
+# The built-in methods with which the cost of a scheme is compared.
 PEERS = ("euler", "crank-nicolson", "rkl2-8")
 # The relative error in time at which costs are compared.
 TARGET_ERROR = 1e-4
@@ -134,7 +135,10 @@ def _implicit_cost(step: Operator, stages: int, n: int) -> Cost:
 
 
 def compare_costs(scheme: Scheme, *, parameters: Settings | None = None) -> tuple[CostCurve, ...]:
-    """The scheme and its peers on one smooth problem, against the exact solution of the same semi-discrete system."""
+    """Error in time against cost, of a scheme and its peers on one smooth problem.
+
+    Errors are relative to the exact solution of each scheme's own semi-discrete system.
+    """
     graph = dual(jittered(8, 0.2, 2), Dirichlet("x"))
     peers = (find(name, scheme.equation) for name in PEERS)
     named = {scheme.name: scheme} | {peer.name: peer for peer in peers}
@@ -162,7 +166,7 @@ def _curve(scheme: Scheme, graph: DualGraph, parameters: Settings | None) -> Cos
 
 
 def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
-    """Cost per step, and at equal accuracy."""
+    """The line on the cost of a step, and on costs at equal accuracy."""
     at_target = {curve.scheme: curve.bytes_at(TARGET_ERROR) for curve in curves}
     mine = at_target.pop(scheme, None)
     others = [f"{name} {value / mine:.2g}×" for name, value in at_target.items() if mine and value]

@@ -9,7 +9,7 @@ On other meshes, from steady states: if −∇·K∇T = S with T = 0 on the boun
 there  Σ K_ef ∫T ∂_e∂_f φ = −∫S φ: three unknowns, fitted over several S and φ.
 
 A reaction shifts the spectrum by its rate. With transport K contains numerical diffusion, which is proportional to h:
-two sizes of lattice tell it from the equation's own.
+two sizes of lattice separate it from the equation's own.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,16 +36,17 @@ from fluxforge.scheme._scheme import Scheme
 
 
 def wave_symbols(dimension: int) -> tuple[sp.Symbol, ...]:
-    """A wave number per coordinate."""
+    """The symbols k_x, k_y, … of the wave numbers, one per coordinate."""
     return tuple(symbol(f"k_{axis}") for axis in COORDINATES[:dimension])
 
 
 def own_derivatives(
     equation: Equation, dimension: int, values: Mapping[sp.Symbol, sp.Expr] | None = None
 ) -> Derivatives:
-    """The coefficients of a linear equation, its parameters constant: symbols, or their `values`.
+    """The coefficients of a linear equation with constant parameters, which are symbols or have the given `values`.
 
-    From its strong form of u = e^{q·x}: the source of it over u, less that of 0.
+    They are those of q in u_t/u for u = e^{q·x}, from the strong form. Raises NumericalError for an equation that is
+    not linear.
     """
     if not equation.linear:
         raise NumericalError(f"equation {equation.name!r} is not linear, and has no coefficients to compare with")
@@ -53,7 +54,7 @@ def own_derivatives(
     return {powers: c for powers, c in sp.Poly(rate, *wave_symbols(dimension)).terms() if c != 0}
 
 
-@lru_cache(maxsize=64)  # simplifying it takes longer than all else, and every scheme of an equation asks for the same
+@lru_cache(maxsize=64)  # simplifying takes longer than all else, and is the same for every scheme of an equation
 def _rate_of_waves(equation: Equation, dimension: int) -> sp.Expr:
     """u_t/u of u = e^{q·x}, the wave symbols for q."""
     axes = [symbol(axis) for axis in COORDINATES[:dimension]]
@@ -63,7 +64,7 @@ def _rate_of_waves(equation: Equation, dimension: int) -> sp.Expr:
 
 
 def own_equation(equation: Equation, dimension: int, parameters: Settings | None = None) -> SmoothEquation:
-    """The numbers of a linear equation with constant parameters; those left out are its example values."""
+    """Rate, drift and K of a linear equation with constant parameters; those left out have their example values."""
     settings: Any = {**equation.example(dimension), **(parameters or {})}
     values: dict[sp.Symbol, sp.Expr] = {}
     for p in equation.parameters:
@@ -85,9 +86,9 @@ ROUND_OFF = 1e-11
 
 
 def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings | None = None) -> np.ndarray:
-    """K over the equation's own on a family: exact on lattices, fitted on the finest level elsewhere.
+    """The ratio of K to the equation's own on a family: exact on lattices, fitted on the finest level elsewhere.
 
-    Raises NumericalError where the scheme has a first-order drift on a lattice: then no diffusivity describes it.
+    Raises NumericalError if the scheme has a first-order drift on a lattice: then no diffusivity describes it.
     """
     if levels.family not in LATTICES:
         fitted = fitted_diffusion(scheme, levels.mesh(levels.sizes[-1]), parameters=parameters)
@@ -101,7 +102,7 @@ def effective_diffusion(scheme: Scheme, levels: Levels, *, parameters: Settings 
     return relative_to_own(smooth.K, scheme.equation, parameters)
 
 
-# Wave numbers of the sources; three unknowns of K need different directions.
+# Wave numbers of the sources; the three unknown entries of K need different directions.
 MODES = ((1, 1), (1, 2), (2, 1))
 
 
@@ -129,7 +130,7 @@ def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None 
 
 @cache
 def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
-    """φ and its second derivatives, to be evaluated."""
+    """Several φ, each with its second derivatives φ_xx, φ_xy and φ_yy, as functions of x and y."""
     x, y = symbol("x"), symbol("y")
     functions = []
     for wave in ("1", "cos(pi*x)", "cos(pi*y)", "cos(pi*x)*cos(pi*y)"):
@@ -140,7 +141,10 @@ def _test_functions() -> tuple[tuple[Callable[..., np.ndarray], ...], ...]:
 
 
 def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | None) -> np.ndarray:
-    """W K W with W² the inverse of the equation's own tensor over its size: the unit matrix, if both are the same."""
+    """W K W with W² the inverse of the equation's own tensor over its size, the unit matrix if both are equal.
+
+    K itself if the equation's own diffusion is not a tensor.
+    """
     tensor = equation.diffusion_tensor
     if tensor is None:
         return K
@@ -151,16 +155,16 @@ def relative_to_own(K: np.ndarray, equation: Equation, parameters: Settings | No
 
 
 def lattice_diffusion(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> np.ndarray:
-    """K over the equation's own on one period in the middle of the lattice; a drift is left out."""
+    """The ratio of K to the size of the own K/c on one period in the middle of the lattice; a drift is ignored."""
     return lattice_equation(scheme, family, parameters=parameters).K
 
 
 def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
-    """The equation of smooth fields on one period in the middle of the lattice, over the size of the own K/c.
+    """The equation of smooth fields on one period in the middle of the lattice, divided by the size of the own K/c.
 
-    A drift that is round-off is exactly 0.
+    A drift that is round-off is returned as exactly 0.
 
-    Raises NumericalError where constants are not kept.
+    Raises NumericalError if constants change.
     """
     dimension = Levels(family, ()).dimension
     size = diffusion_rate(scheme.equation, parameters, dimension)
@@ -168,9 +172,9 @@ def lattice_equation(scheme: Scheme, family: str, *, parameters: Settings | None
 
 
 def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None = None) -> SmoothEquation:
-    """The equation that smooth fields obey on a lattice as h → 0, constant parameters, any linear equation.
+    """The equation of smooth fields on a lattice as h → 0, for any linear equation with constant parameters.
 
-    Raises NumericalError where constants are no solution of an equation without reaction, or change at different rates.
+    Raises NumericalError if constants change although the equation has no reaction, or change at different rates.
     """
     equation = scheme.equation
     reacts = equation.reaction != 0
@@ -185,13 +189,14 @@ def smooth_equation(scheme: Scheme, family: str, *, parameters: Settings | None 
 
 
 def effective_equation(scheme: Scheme, family: str, *, parameters: Settings) -> EffectiveEquation:
-    """The effective equation on a lattice beside the equation's own, with constant parameters."""
+    """The equation of smooth fields on a lattice, and the scheme's own equation, with constant parameters."""
     dimension = Levels(family, ()).dimension
     smooth = smooth_equation(scheme, family, parameters=parameters)
     return EffectiveEquation(smooth, own_equation(scheme.equation, dimension, parameters))
 
 
 def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
+    """Rate, drift and K from the rows of one period; without `reacts` the rate is 0. See the top of this file."""
     count, axes = period.cells, range(period.dimension)
     G0, G1, G2 = _moments(period)
     largest = float(np.abs(period.value).max(initial=0.0))

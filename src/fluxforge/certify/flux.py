@@ -1,4 +1,4 @@
-"""The two-point flux F(u_P, u_N) of a scheme as a record, and whether its formula is a flux of the equation.
+"""The two-point flux F(u_P, u_N) of a scheme as a record, and tests of its formula against the equation.
 
 F is the flux out of P along n: F(u, u) = f(u) a·n; seen from N it is −F.
 """
@@ -26,7 +26,7 @@ RANGES: dict[str, Range] = {"traffic": (0.0, 1.0), "reaction-diffusion": (0.0, 1
 
 @dataclass(frozen=True)
 class Flux:
-    """F as a formula of u_P, u_N, a·n and what else a face has, for states of a range."""
+    """F as a formula of u_P, u_N, a·n and other quantities of a face, and the range of states it is examined for."""
 
     formula: sp.Expr
     equation: Equation
@@ -60,9 +60,10 @@ def states_of(equation: Equation) -> Range:
 
 
 def has_flux_of_equation(scheme: Scheme) -> bool:
-    """Whether the scheme's flux, as Δt → 0, is a two-point flux of its equation: one that the equation itself takes.
+    """Whether the scheme's flux, as Δt → 0, is a two-point flux that its equation accepts as `two_point`.
 
-    Then F(u, u) = f(u) a·n, F changes its sign with its cells, and over short distances it is f(u) a·n − K ∂u/∂n.
+    Then F(u, u) = f(u) a·n, F changes its sign when the cells are exchanged, and over short distances it is
+    f(u) a·n − K ∂u/∂n. Fluxes on the downwind side, which amplify waves, are excluded.
     """
     flux = flux_of(scheme)
     if flux is None:
@@ -76,9 +77,9 @@ def has_flux_of_equation(scheme: Scheme) -> bool:
     return _has_exact_limit(flux) and _damps(flux)
 
 
-# Digits, the distance over which a gradient is taken, and what differs from 0 there. Terms of the order of the distance
-# are far smaller; guards of divisions by 0, of 1e-8, leave their square. In double precision an error of 1e-5 in a
-# coefficient would not be seen.
+# Digits of the arithmetic, the distance over which a gradient is taken, and the tolerance. Terms of the order of the
+# distance are far below the tolerance; guards of 1e-8 against division by 0 leave an error of their square. In double
+# precision, an error of 1e-5 in a coefficient would not be noticed.
 _DIGITS, _CLOSE, _LIMIT = 90, sp.Rational(1, 10**40), sp.Rational(1, 10**14)
 
 
@@ -90,7 +91,7 @@ def _has_exact_limit(flux: Flux) -> bool:
     formula = formula.xreplace({number: sp.Rational(number) for number in formula.atoms(sp.Float)})
     for _ in range(4):
         u, slope, along = (sp.Rational(int(rng.integers(11, 89)), 97) for _ in range(3))
-        # The same value in both cells, and along the normal that of a tensor.
+        # Parameters have the same value in both cells; that of a tensor is n·K n.
         parameters: dict[str, sp.Expr] = {
             p.name: sp.Rational(int(rng.integers(50, 150)), 101) for p in equation.parameters
         }
@@ -127,7 +128,7 @@ def _damps(flux: Flux) -> bool:
 
 
 def flux_of(scheme: Scheme) -> Flux | None:
-    """The flux of the scheme's first stage in the states of two cells; None where it reads more than these."""
+    """The flux of the scheme's first stage; None if it depends on more than the states of two cells and their face."""
     messages = list(scheme.stages[0].messages.values())
     if len(messages) != 1 or messages[0].hop is not Hop.EDGE or scheme.equation.velocity is None:
         return None
@@ -140,7 +141,7 @@ def flux_of(scheme: Scheme) -> Flux | None:
 
 
 def domain_of(v: sp.Symbol, flux: Flux) -> Range:
-    """States of the range, normal components of both signs, and anything else positive."""
+    """The range of a symbol: that of states, [−1, 1] for a·n, and positive numbers for all others."""
     if v in (P, N, flux.equation.u):
         return flux.states
     return (-1.0, 1.0) if v == flux.speed else (0.25, 2.0)
@@ -149,8 +150,8 @@ def domain_of(v: sp.Symbol, flux: Flux) -> Range:
 def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None = None) -> tuple[sp.Expr, Ranges]:
     """F between cells of unit size, and the ranges of its symbols: u_P, u_N, a·n and Δt.
 
-    a·n is `speed` where that is given, ±1, and otherwise from −1 to 1. With `peclet`, K = 1 − |a·n|, so that the cell
-    Péclet number |a·n|/(1 − |a·n|) takes every value up to that one.
+    a·n is `speed`, ±1, if given, and otherwise from −1 to 1. With `peclet`, K = 1 − |a·n|, so that the cell Péclet
+    number |a·n|/(1 − |a·n|) takes every value up to `peclet`.
     """
     kept = {P, N, STEP, flux.speed}
     unit = sp.S.One if peclet is None else 1 - sp.Abs(flux.speed)

@@ -1,8 +1,8 @@
 """Growth in a step: the discrete maximum principle, and transient growth in the energy norm.
 
-Maximum principle: T' is an average of T and of boundary values, so that no new extremum appears. Where constants are no
-solutions of the equation, positivity is measured instead: from T ≥ 0 and g ≥ 0 follows T' ≥ 0. Transient growth: by how
-much one step, and many, can amplify a field before a stable scheme damps it.
+Maximum principle: T' is an average of T and of boundary values, so that no new extremum appears. If constants do not
+solve the equation, positivity is measured instead: T' ≥ 0 for T ≥ 0 and g ≥ 0. Transient growth: the factor by which
+one step, or many, can amplify a field before a stable scheme damps it.
 """
 
 import math
@@ -30,8 +30,8 @@ def measure_maximum_principle(
 ) -> MaximumPrinciple:
     """The largest step at which every entry of ∂T'/∂T and the boundary's share are non-negative.
 
-    Where T' is an average, the boundary's share is 1 − the row's sum. Where it is none, the terms without T and
-    boundary values have to be non-negative, too. Raises NumericalError where a step is not finite.
+    If T' is an average, the boundary's share is 1 − the row's sum. Otherwise the terms without T and boundary values
+    have to be non-negative, too. Raises NumericalError if a step is not finite.
     """
     fourier = study_step(scheme, graph, parameters)
     averages = all(_is_average(scheme, graph, fraction * fourier, parameters) for fraction in (0.3, 1.7))
@@ -80,7 +80,7 @@ def _boundary_weights(
 
 
 def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.words) -> Line:
-    """The discrete maximum principle; positivity where T' is no average."""
+    """The line on the discrete maximum principle, or on positivity if T' is not an average."""
     unit = words.step_symbol
     name = "maximum principle" if principle.averages else "positivity"
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
@@ -95,8 +95,8 @@ def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.wo
     return Line(name, Verdict.MEASURED, f"up to {principle.over_fourier:.4f} {unit}; {broken} beyond, {where}", method)
 
 
-# Powers of a dense matrix are formed on at most this many cells, and up to this power. A step whose asymmetry is below
-# the last number is symmetric up to round-off.
+# Powers of a dense matrix are formed on at most MOST_CELLS cells, and up to the power MOST_STEPS. A step whose relative
+# asymmetry is below NORMAL is symmetric up to round-off.
 MOST_CELLS = 300
 MOST_STEPS = 1000
 NORMAL = 1e-12
@@ -107,7 +107,7 @@ INSTABILITY_RATIO = 1e9
 def measure_transient_growth(
     scheme: Scheme, graph: DualGraph, *, largest: float | None, parameters: Settings | None = None
 ) -> TransientGrowth:
-    """At 0.99 of the `largest` stable step, or the Fourier step where there is no limit or none is known."""
+    """Measure growth at 0.99 of the `largest` stable step; at the Fourier step if that is None, 0 or infinite."""
     fourier = study_step(scheme, graph, parameters)
     dt = 0.99 * largest if largest is not None and 0 < largest < np.inf else fourier
     root = np.sqrt(graph.V)
@@ -124,7 +124,7 @@ def _measure_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
     power = B
     size = one = largest = float(np.linalg.norm(B, 2))
     where = k = 1
-    # Not a number ends the search, too.
+    # A size that is NaN ends the search, too.
     while k < MOST_STEPS and 1 < size < INSTABILITY_RATIO:
         power, k = power @ B, k + 1
         size = float(np.linalg.norm(power, 2))
@@ -134,7 +134,7 @@ def _measure_powers(B: np.ndarray, over_fourier: float) -> TransientGrowth:
 
 
 def transient_line(growth: TransientGrowth, where: str, words: Words = HEAT.words) -> Line:
-    """How much perturbations can grow before they decay."""
+    """The line on how much perturbations can grow before they decay."""
     at = f"at {growth.over_fourier:.4g} {words.step_symbol}, {where}"
     method = "singular values of a step and of its powers, energy norm √ΣV T²"
     if growth.normal:

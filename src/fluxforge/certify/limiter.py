@@ -21,7 +21,7 @@ from fluxforge.certify.transport import REGION_SLACK, Least, LimiterRegion, Rang
 from fluxforge.expression._symbols import Select, symbol
 
 R, Q, C = symbol("r"), symbol("q"), symbol("c")
-# q = t/(1 − |t|), so that bisection has sides of one scale.
+# The variable t in place of q = t/(1 − |t|), so that the sides of boxes that are bisected are of one scale.
 _T = symbol("t")
 # Ratios are examined up to this size, in parts whose ends grow by the same factor.
 LARGEST_RATIO = 1e6
@@ -33,12 +33,12 @@ COURANT: Range = (2.0**-20, 1.0 - 2.0**-20)
 _DOWNWIND: Range = (-1.0 + 2.0**-20, 1.0 - 2.0**-20)
 # The least side of a box relative to its part.
 WIDTH = 2.0**-8
-# How near to r = q = 1 no jump may lie: φ(1) = 1 at that point alone is not second order.
+# No jump may lie this near to r = q = 1: a scheme with φ = 1 at that point only is not of second order.
 NEAR_ONE = 2.0**-10
 
 
 def limiter_region(phi: sp.Expr) -> LimiterRegion:
-    """Examine φ, a formula of `R`, `Q` and `C`."""
+    """Examine φ, a formula of `R`, `Q` and `C`: the margins of all bounds, and its value at r = q = 1."""
     about = (_value_at_one(phi), _jumps_at_one(phi), C in phi.free_symbols, Q in phi.free_symbols)
     if is_clipped(phi):
         return LimiterRegion({"φ by its form": Least(0.0, 0.0, (1.0, 0.5, 0.5), 0)}, *about)
@@ -74,7 +74,7 @@ def _minimum_parts(formula: sp.Expr) -> Iterator[sp.Expr]:
 def _value_at_one(phi: sp.Expr) -> sp.Expr:
     """φ(1, 1, c), with the comparisons and extrema that it contains decided on parts of the Courant numbers.
 
-    Parts that differ leave the formula as it is.
+    If the values on these parts differ, the formula is decided on the whole range only, as far as possible.
     """
     formula = phi.xreplace({R: sp.S.One, Q: sp.S.One})
 
@@ -93,7 +93,7 @@ def _jumps_at_one(phi: sp.Expr) -> bool:
 
 
 def _decide_over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[type, ...]) -> Iterator[sp.Expr]:
-    """What `decide` gives on parts of the Courant numbers, halved where the result has one of the `undecided` types."""
+    """The results of `decide` on parts of the Courant numbers, halved while a result has one of `undecided` types."""
     waiting = [(part, 0) for part in pairwise(np.linspace(*COURANT, AT_ONE_PARTS + 1).tolist())]
     while waiting:
         (low, high), depth = waiting.pop()
@@ -106,13 +106,13 @@ def _decide_over_courant(decide: Callable[[Range], sp.Expr], undecided: tuple[ty
 
 
 def _ratio_parts() -> Iterator[Range]:
-    """From 0 to 2⁻⁸, and on to the largest ratio by equal factors, with 1 among the ends."""
+    """Parts of the ratios r: from 0 to 2⁻⁸, then by equal factors to the largest one; 1 is an end of a part."""
     ends = np.concatenate([[0.0], np.geomspace(2.0**-8, 1.0, 9), np.geomspace(1.0, LARGEST_RATIO, PARTS)[1:]])
     return zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
 
 
 def _push(fall: Callable[[sp.Expr], sp.Expr], phi: sp.Expr) -> sp.Expr:
-    """A falling affine map of φ, taken inside minima and maxima, which change places."""
+    """A decreasing affine map of φ, applied to the arguments of its minima and maxima, which exchange roles."""
     if isinstance(phi, sp.Min | sp.Max):
         kind = sp.Max if isinstance(phi, sp.Min) else sp.Min
         return kind(*(_push(fall, part) for part in phi.args), evaluate=False)
@@ -137,7 +137,7 @@ def _least_on_part(margin: sp.Expr, part: Range, scale: float) -> Least:
         return Interval(bottom / scale, top / scale)
 
     ends = np.array([part, COURANT, _DOWNWIND])
-    # What a margin does not depend on is not bisected.
+    # Variables that do not occur in the margin are not bisected.
     for k, name in enumerate((C, _T), start=1):
         if name not in settled.free_symbols:
             ends[k] = 0.5
@@ -150,7 +150,7 @@ def _factor_margin(margin: sp.Expr) -> sp.Expr:
 
 
 def limiter_line(region: LimiterRegion) -> Line:
-    """Whether φ stays within the region, with the point where it does not."""
+    """The line on whether φ stays within the region, with a point where it does not."""
     name = "limiter within the region of Harten and Sweby"
     also = f", |q| ≤ {1 / (1 - _DOWNWIND[1]):.1g}" if region.downwind else ""
     method = f"interval bisection over |r| ≤ {LARGEST_RATIO:g}{also} and Courant numbers c from 0 to 1"
@@ -174,6 +174,6 @@ def limiter_line(region: LimiterRegion) -> Line:
 
 
 def limited_bound_line() -> Line:
-    """The line of the Courant number that the region of a limiter implies."""
+    """The line on the Courant number that the region of a limiter implies."""
     evidence = "for linear f on a row of cells with Euler steps: total variation does not grow up to Courant number 1"
     return Line("total variation", Verdict.HOLDS, evidence, "Harten's lemma, from the region of the limiter")

@@ -35,11 +35,11 @@ MOST_OPERATIONS = 60  # in a coefficient on the lattice; those of the built-in s
 
 @lru_cache(maxsize=64)  # a third of the time of a quick certificate; `is_own_symbolically` asks for Euler's each time
 def modified_equation(scheme: Scheme, name: str) -> ModifiedEquation | None:
-    """Leading and first error term on a lattice: `squares`, `equilateral` triangles or `cubes` of side h.
+    """Leading terms and first error term on a lattice: `squares`, `equilateral` triangles or `cubes` of side h.
 
-    None where the scheme is not linear or keeps no constants there.
+    None if the scheme is not linear or does not preserve constants there.
 
-    Raises NumericalError for formulas that are not attempted, or have no expansion in h.
+    Raises NumericalError for formulas that would take too long, or have no expansion in h.
     """
     if linear_stages(scheme) is None:
         return None
@@ -87,8 +87,8 @@ def _refuse_transcendental(scheme: Scheme) -> None:
 def is_own_symbolically(scheme: Scheme, modified: Mapping[str, ModifiedEquation]) -> bool | None:
     """Whether each modified equation has the limit of the equation, or of its two-point flux, for all parameters.
 
-    None where no modified equation is known. The two-point flux counts because that of a tensor, which schemes claim,
-    is not consistent on every lattice.
+    None if no modified equation is known. The limit of the two-point flux is accepted because that of a tensor, which
+    schemes claim, is not consistent on every lattice.
     """
     if not modified:
         return None
@@ -126,8 +126,8 @@ def _symbol_matrix(slope: tuple[Shifts, ...], highest: int) -> sp.Matrix:
 def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: float) -> sp.Expr | None:
     """The eigenvalue that belongs to constants, to that order in ε, for up to two types of cells.
 
-    None where constants are no eigenvector at k = 0, or change although the equation has no reaction. With two types,
-    the eigenvalue less its rate at k = 0 solves λ = det/(tr − λ), which is iterated.
+    None if constants are not an eigenvector at k = 0, or change although the equation has no reaction. With two types,
+    the eigenvalue minus its rate at k = 0 solves λ = det/(tr − λ), which is iterated.
     """
     rates = {_sum_of_constants(sp.Add(*row).subs(EPS, 0), largest) for row in matrix.tolist()}
     if len(rates) > 1:
@@ -149,7 +149,7 @@ def _eigenvalue(matrix: sp.Matrix, equation: Equation, highest: int, largest: fl
 
 
 def _sum_of_constants(total: sp.Expr, largest: float) -> sp.Expr:
-    """The sum, simplified; 0 where decimals of a formula leave round-off of terms with numbers up to `largest`."""
+    """The sum, simplified; 0 if it is round-off of decimals in terms with numbers up to `largest`."""
     total = sp.simplify(total)
     return sp.S.Zero if total.has(sp.Float) and _largest_number([total]) <= 1e-12 * largest else total
 
@@ -176,7 +176,7 @@ def _inverse(expression: sp.Expr, highest: int) -> sp.Expr:
 
 
 def _eigenvalue_of_step(scheme: Scheme, eigenvalue: sp.Expr, highest: int) -> sp.Expr | None:
-    """The series of log R(Δt λ)/Δt to the same order, λ vanishing with ε; None where no R is known."""
+    """The series of log R(Δt λ)/Δt to the same order, if λ vanishes with ε; None otherwise, or if no R is known."""
     factor = amplification(scheme) if is_one_operator(scheme) else None
     if factor is None or not factor.free_symbols or sp.simplify(eigenvalue.subs(EPS, 0)) != 0:
         return None
@@ -196,7 +196,10 @@ def _power(expression: sp.Expr, k: int, highest: int) -> sp.Expr:
 
 
 def _make_equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highest: int) -> ModifiedEquation:
-    """Orders 0 to 2, and where these are the equation's the first beyond; of diffusion alone up to the fourth."""
+    """Terms of orders 0 to 2 and, if these are the equation's, of the first order beyond that occurs.
+
+    For diffusion alone, terms up to the fourth order.
+    """
     at_step = None if scheme.equation.velocity is None else _eigenvalue_of_step(scheme, eigenvalue, highest)
     terms = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
     wanted = own_derivatives(scheme.equation, lattice.dimension, lattice.values(scheme.equation))

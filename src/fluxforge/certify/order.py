@@ -1,10 +1,11 @@
 """Order in space and in time.
 
 In space: errors of steady states on manufactured solutions, family by family or mesh by mesh. A linear scheme's steady
-state is solved for. A scheme that is not linear is marched: the solution itself is the initial state, its source is
-switched on, and after what flows in has crossed the domain twice, what is left is the error of the steady state.
+state is solved for. A scheme that is not linear is marched: the exact solution is the initial state, its source is
+switched on, and after the inflow has crossed the domain twice, the remaining difference is the error of the steady
+state.
 
-In time: against the exact solution of the scheme's own semi-discrete system, by Taylor coefficients and observed.
+In time: relative to the exact solution of the scheme's own semi-discrete system, by Taylor coefficients and observed.
 """
 
 import math
@@ -30,7 +31,7 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._assemble import generator, operator, sides
 from fluxforge.stepping._stepper import general_stepper
 
-# Called with what is measured next.
+# announce(text) is called before each measurement.
 Announce = Callable[[str], None]
 
 # An order is quoted only if the error at the finest level is below this share of the solution.
@@ -50,7 +51,7 @@ def measure_space_order(scheme: Scheme, levels: Levels) -> SpaceStudy:
 
 
 def study_family(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> tuple[SpaceStudy, ...]:
-    """Refine one family; a study per manufactured problem of the scheme's equation, on the same meshes."""
+    """Refine one family: one study per manufactured problem of the scheme's equation, all on the same meshes."""
     problems = problems_of(scheme.equation, levels.dimension)
     return _refine(scheme, levels, problems, progress=progress, below=LARGEST_ERROR)
 
@@ -105,9 +106,9 @@ def _studies(
 def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation = HEAT) -> tuple[Problem, ...]:
     """The problems to be solved on the given meshes, from coarse to fine.
 
-    With `exact`, a formula of x and y, the one problem whose solution it is, held on every wall; otherwise the two
-    manufactured problems in the coordinates of the finest mesh's bounding box. Raises InputError for fewer than two
-    meshes or meshes that do not get finer, ExpressionError for a solution that is not finite on one of them.
+    With `exact`, a formula of x and y, this is the one problem with that solution, given on every wall; otherwise the
+    manufactured problems of the equation in the coordinates of the finest mesh's bounding box. Raises InputError for
+    fewer than two meshes or meshes that do not get finer, ExpressionError for a solution that is not finite on one.
     """
     if len(meshes) < 2:
         raise InputError("a sequence of meshes needs at least two of them, from coarse to fine")
@@ -127,7 +128,7 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
 def study_meshes(
     scheme: Scheme, meshes: Sequence[Mesh], *, exact: str | None = None, progress: Announce | None = None
 ) -> tuple[SpaceStudy, ...]:
-    """Errors of steady states on the given meshes; a study per problem of `check_sequence`, and its exceptions."""
+    """Errors of steady states on the given meshes, a study per problem of `check_sequence`; raises as that does."""
     problems = check_sequence(meshes, exact, scheme.equation)
     errors = []
     for mesh in meshes:
@@ -157,7 +158,7 @@ def _relative_errors(apart: np.ndarray, u: np.ndarray, V: np.ndarray) -> tuple[f
 
 
 def mesh_line(study: SpaceStudy) -> Line:
-    """Errors and rates of one problem on the user's own meshes."""
+    """The line on errors and rates of one problem on the user's own meshes."""
     rates = study.l2
     method = f"steady states on each mesh; an order needs three meshes and a last error below {LARGEST_ERROR:.0%}"
     verdict = Verdict.MEASURED if rates.convergent else Verdict.FAILS if rates.stalled else Verdict.UNKNOWN
@@ -176,16 +177,16 @@ def describe_study(study: SpaceStudy, *, named: bool = True) -> str:
     return f"{study.problem}: {text}" if named else text
 
 
-# Crossings of the domain after which the initial state has left it.
+# Number of crossings of the domain after which the initial state has left it.
 CROSSINGS = 2.0
-# Share of the reference step at which our explicit schemes are stable; and the largest number of steps of a march.
+# The fraction of the reference step at which our explicit schemes are stable; the largest number of steps of a march.
 FRACTION, MOST_STEPS = 0.4, 40_000
 
 
 def study_marched(scheme: Scheme, levels: Levels, *, progress: Announce | None = None) -> SpaceStudy:
-    """The study of the problem that holds u on every wall, with constant parameters.
+    """Study the problem with u given on every wall and constant parameters, marched in time to its steady state.
 
-    Raises NumericalError where a march does not end or the field is not finite.
+    Raises NumericalError if a march would take too many steps, or if the field is not finite.
     """
     problem = replace(problems_of(scheme.equation, levels.dimension)[0], mixed=False)
     cells, errors = [], []
@@ -215,7 +216,7 @@ def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> tuple[float, f
 
 
 def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.ndarray) -> float:
-    """The time in which the slowest state crosses the domain."""
+    """The time in which slow states, those at the 5 % quantile of |f′|, cross the domain."""
     equation = scheme.equation
     assert equation.velocity is not None
     a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)
@@ -238,7 +239,7 @@ SAME_SERIES = 1e-9
 def measure_time_order(
     scheme: Scheme, graph: DualGraph | None = None, *, parameters: Settings | None = None
 ) -> TimeStudy:
-    """Halve Δt from a quarter of the Fourier step, at least four times, and compare at t = 2 Δt_Fourier."""
+    """Errors at t = 2 Δt_Fourier, Δt being a quarter of the Fourier step, halved six times; and Taylor coefficients."""
     graph = study_graph() if graph is None else graph
     fourier = study_step(scheme, graph, parameters)
     rng = np.random.default_rng(0)
@@ -262,11 +263,11 @@ def measure_time_order(
 
 
 def measure_series_order(scheme: Scheme, *, parameters: Settings | None = None, dimension: int = 2) -> int | None:
-    """How many Taylor coefficients in Δt of T' = M T + N S + b are those of the exact solution, up to 6.
+    """The number of Taylor coefficients in Δt of T' = M T + N S + b that are those of the exact solution, up to 6.
 
-    M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, the coefficients from complex steps around a circle; on an
-    irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry. None of a step that is not
-    analytic in Δt, as with √Δt or log Δt in a coefficient: it has no such series.
+    M_k = G^k/k!, N_k = G^(k−1)s/k! and b_k = G^(k−1)r/k!, with the coefficients from complex steps around a circle; on
+    an irregular mesh with Dirichlet and Neumann walls, compared to 1e-9 of the largest entry. None for a step that is
+    not analytic in Δt, as with √Δt or log Δt in a coefficient.
     """
     graph = with_study_walls(study_graph(dimension))
     system = generator(scheme, graph, parameters=parameters)
@@ -299,8 +300,8 @@ def _taylor_coefficients(
 ) -> np.ndarray | None:
     """The coefficients of (Δt/radius)^k of the columns M, N S and b, by the discrete Fourier transform.
 
-    None where the one of k = 0 is not that of a step of Δt = 0, which changes nothing: then the circle is around a pole
-    or across a cut.
+    None if the coefficient of k = 0 is not that of the step with Δt = 0, the identity: then the circle encloses a pole
+    or crosses a branch cut.
     """
     values = []
     # The values at conjugate Δt are conjugate: half the circle is enough.
@@ -316,7 +317,7 @@ def _taylor_coefficients(
 
 
 def _drop_round_off(rates: Rates) -> Rates:
-    """Drop the finest levels that round-off reached, as long as four remain."""
+    """Drop the finest levels whose errors are near round-off, as long as four remain."""
     keep = len(rates.errors)
     while keep > 4 and rates.errors[keep - 1] < 1e-12 and not rates.exact:
         keep -= 1
@@ -324,7 +325,7 @@ def _drop_round_off(rates: Rates) -> Rates:
 
 
 def time_line(study: TimeStudy) -> Line:
-    """The order in time."""
+    """The line on the order in time."""
     evidence = f"free run {study.free}; driven run {study.driven}"
     exact = study.exact_order
     if exact is not None:

@@ -28,7 +28,10 @@ def polynomials(dimension: int) -> dict[int, tuple[str, ...]]:
 def run_patch_test(
     scheme: Scheme, mesh: Mesh | DualGraph, *, parameters: Settings | None = None, walls: str = "held"
 ) -> PatchTest:
-    """Polynomials given at the centroids and by the boundary conditions at the face centres."""
+    """The residuals of polynomials given at the centroids and, by boundary conditions, at the centres of walls.
+
+    `walls` is "held" or "mixed", see `PatchTest`.
+    """
     residual: dict[int, float] = {}
     worst = (-1.0, 0, "x")
     held = as_graph(mesh)
@@ -41,7 +44,7 @@ def run_patch_test(
             system = generator(scheme, graph, parameters=parameters)
             p = problem.solution(graph)
             size = diffusion_rate(scheme.equation, parameters, dimension)
-            # h² in every dimension.
+            # h² from the mean volume.
             squared = graph.V.mean() if dimension == 2 else graph.V.mean() ** (2 / dimension)
             scale = squared / (size * np.abs(p).max())
             errors = np.abs(system.M @ p + system.b + system.N @ problem.source(graph)) * scale
@@ -54,7 +57,7 @@ def run_patch_test(
 
 
 def run_patch_tests(scheme: Scheme, mesh: Mesh | DualGraph) -> tuple[PatchTest, PatchTest]:
-    """With held and with mixed walls, the parameters those of the equation's example."""
+    """The patch tests with held and with mixed walls, for the example parameters of the equation."""
     graph = as_graph(mesh)
     parameters = scheme.equation.example(graph.dimension)
     held, mixed = (run_patch_test(scheme, graph, parameters=parameters, walls=walls) for walls in ("held", "mixed"))
@@ -84,13 +87,13 @@ def _defect(scheme: Scheme, graph: DualGraph, p: np.ndarray, parameters: Setting
     terms = rows.data * (p[rows.col] - p[rows.row])
     inside = np.bincount(rows.row, terms, minlength=graph.cells)
     sizes = np.bincount(rows.row, np.abs(terms), minlength=graph.cells)
-    # What the walls add: r_P + (Σ_N G_PN) p_P, zero for a cell without walls.
+    # The contribution of walls, r_P + (Σ_N G_PN) p_P; zero for a cell without walls.
     outside = system.b + np.asarray(system.M.sum(axis=1)).ravel() * p
     return float((np.abs(inside + outside) / np.maximum(sizes + np.abs(outside), 1e-300)).max())
 
 
 def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
-    """Whether linear fields are exact on one mesh, with held and with mixed walls."""
+    """The line on whether linear fields are exact on one mesh, with held and with mixed walls."""
     exact = all(test.exact(1) for test in tests)
     evidence = "; ".join(f"{test.walls} walls: {test.residual[1]:.1e}" for test in tests)
     evidence = f"scaled residuals of degree 1, {evidence}; {where}"
@@ -103,7 +106,7 @@ def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
 
 
 def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT.words) -> Line:
-    """The residuals of every degree, on a line of their own."""
+    """The line on the residuals of every degree."""
     parts = (
         f"{test.walls} walls: " + ", ".join(f"degree {k} {value:.1e}" for k, value in test.residual.items())
         for test in tests
@@ -141,7 +144,7 @@ class Alignment:
 
 
 def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alignment | None:
-    """The angles on the faces between cells; None for a scheme that has no tensor, or reads more than two points."""
+    """The angles of K n to d on faces between cells; None for a scheme without a tensor, or that reads more points."""
     tensor = scheme.equation.diffusion_tensor
     if tensor is None or tensor.name not in parameters or not reads_two_points(scheme):
         return None
@@ -157,7 +160,7 @@ def alignment(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Alig
 
 
 def reads_two_points(scheme: Scheme) -> bool:
-    """Whether every message passes over a face, and reads n·K n and no other part of K or of the geometry's vectors."""
+    """Whether all messages are of hop `edge`, and read n·K n but no component of K n or of the geometry's vectors."""
     tensor = scheme.equation.diffusion_tensor
     messages = scheme.messages()
     if tensor is None or scheme.dimension is not None or any(message.hop is not Hop.EDGE for message in messages):
@@ -166,6 +169,6 @@ def reads_two_points(scheme: Scheme) -> bool:
 
 
 def alignment_line(angles: Alignment, where: str) -> Line:
-    """Whether the two-point flux of a tensor can be consistent on a mesh."""
+    """The line on whether the two-point flux of a tensor can be consistent on a mesh."""
     method = "angles on faces between cells"
     return Line("the two-point flux suits the tensor", verdict_of(angles.holds), f"{angles}; {where}", method)

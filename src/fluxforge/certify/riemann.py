@@ -1,7 +1,7 @@
 """Rows of cells under transport: Riemann problems against the entropy solution, and the steady boundary layer.
 
-The exact solution for any f is Osher's: u(x/t = ξ) is the u between the two states at which f(u) − ξu is least if
-u_left < u_right, and largest otherwise.
+The exact solution for any f is given by Osher's formula: u(x/t = ξ) is the u between the two states at which f(u) − ξu
+is least if u_left < u_right, and largest otherwise.
 """
 
 from typing import Any
@@ -28,16 +28,17 @@ from fluxforge.stepping._build import stepper
 MIDDLE, REACH = 0.5, 0.4
 # Points per cell at which the exact solution is averaged, and states among which its extremum is searched.
 SAMPLES, STATES = 8, 4001
-# Differences of states that count as an overshoot: steps are rounded, and limited slopes guard a division.
+# Overshoots beyond the states up to this are not reported: steps are rounded, and limited slopes guard a division.
 OVERSHOOT = 1e-6
 # The Courant number of the runs, for the largest |f′(u)|.
 COURANT = 0.4
 
 
 def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannProblem, ...]:
-    """A jump either way between the ends of the range, and from and to a sonic point between them.
+    """Jumps in both directions between the ends of the range; for f not linear, also to and from a state between them.
 
-    Raises InputError for an f that is neither linear nor convex nor concave over the range.
+    That state is the sonic point, where f′ = 0, if there is one, and otherwise the middle of the range. Raises
+    InputError for an f that is neither linear nor convex nor concave over the range.
     """
     f, u = equation.transported, equation.u
     at = np.linspace(*states, STATES)
@@ -66,7 +67,7 @@ def _make_problem(equation: Equation, left: float, right: float) -> RiemannProbl
 
 
 def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarray) -> np.ndarray:
-    """The solution u at x/t = `ratio`."""
+    """The entropy solution u at x/t = `ratio`, with a jump at x = 0, by Osher's formula."""
     states = np.linspace(problem.left, problem.right, STATES)
     f = np.broadcast_to(evaluate(equation.transported, {equation.u: states}, np), states.shape)
     turn = 1.0 if problem.left < problem.right else -1.0
@@ -77,7 +78,7 @@ def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarra
 
 
 def row_mesh(count: int, cells: int) -> Mesh:
-    """Separate rows of squares: `cells` of them in a row of unit length, tagged `left`, `right` and `sides`."""
+    """`count` separate rows of unit length, of `cells` squares each; boundary tags are `left`, `right` and `sides`."""
     h = 1.0 / cells
     x = np.arange(cells + 1) * h
     points, quads = [], []
@@ -99,7 +100,7 @@ def row_mesh(count: int, cells: int) -> Mesh:
 def solve_riemann(scheme: Scheme, states: Range, *, sizes: tuple[int, ...] = (40, 80, 160)) -> tuple[RiemannStudy, ...]:
     """Run every Riemann problem of the scheme's equation at several sizes, to the same time and Courant number.
 
-    Raises InputError for an f without known problems, or a scheme that the rows do not serve.
+    Raises InputError for an f without known problems, or a scheme that cannot be used on rows of squares.
     """
     equation = scheme.equation
     problems = list_riemann_problems(equation, states)
@@ -118,7 +119,7 @@ def solve_riemann(scheme: Scheme, states: Range, *, sizes: tuple[int, ...] = (40
 def _run(
     scheme: Scheme, problems: tuple[RiemannProblem, ...], *, n: int, end: float, steps: int
 ) -> list[tuple[float, float, float]]:
-    """Per problem the L1 error, the speed of the middle value, and how far beyond the two states u has gone."""
+    """For each problem the L1 error, the speed of the middle value, and the largest overshoot beyond the two states."""
     left, right = (np.array([getattr(one, side) for one in problems]) for side in ("left", "right"))
 
     def initial(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -153,7 +154,7 @@ def _front_speed(u: np.ndarray, problem: RiemannProblem, end: float) -> float:
 
 
 def riemann_line(studies: tuple[RiemannStudy, ...]) -> Line:
-    """Whether the errors of all Riemann problems fall, each with its numbers, those that do not first."""
+    """The line on whether the errors of all Riemann problems fall; problems whose errors do not are listed first."""
     wrong = [study for study in studies if not study.falls]
     parts = [_describe_study(study) for study in (*wrong, *(study for study in studies if study not in wrong))]
     kinds = {study.problem.kind for study in wrong}
@@ -172,7 +173,7 @@ def _describe_study(study: RiemannStudy) -> str:
 
 
 def layer_line(layer: BoundaryLayer) -> Line:
-    """Whether a steady boundary layer oscillates, at which cell Péclet numbers."""
+    """The line on whether a steady boundary layer oscillates, and at which cell Péclet numbers."""
     parts = [
         f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
         for peclet, off in zip(layer.peclet, layer.overshoot, strict=True)
@@ -190,7 +191,7 @@ PECLET = (1.0, 1.9, 2.5, 10.0, 100.0)
 def solve_boundary_layer(scheme: Scheme) -> BoundaryLayer:
     """Solve a ∂u/∂x = K ∂²u/∂x², u = 0 on the left and 1 on the right, with flow to the right.
 
-    Raises NumericalError where the system has no solution, or K is not made of scalars.
+    Raises NumericalError if the system has no solution, or if K is not a formula of scalars.
     """
     equation = scheme.equation
     conducting = {v.name for v in equation.diffusion.free_symbols}

@@ -37,7 +37,7 @@ from fluxforge.scheme._scheme import Scheme, check_scheme
 from fluxforge.stepping._assemble import Operator, generator
 from fluxforge.stepping._stepper import general_stepper
 
-# All parameters of the equation are multiplied by each of these: a missing factor is invisible only at 1.
+# All parameters of the equation are multiplied by each of these: with 1 alone, a missing factor would not be noticed.
 FACTORS = (1.0, 0.37, 2.9)
 # The least size by which differences of r are divided, as a share of max|L|: L's own r may be 0. r is a sum of entries
 # of the size of L's, so its round-off, 1e-16 of them, stays far below `SAME_SYSTEM`. TINY keeps quotients finite.
@@ -47,9 +47,9 @@ NO_DATA, TINY = 1e-3, 1e-300
 def compare_system(
     scheme: Scheme, graph: DualGraph, patch: PatchTest, *, parameters: Settings | None = None
 ) -> SemiDiscrete:
-    """Compare with the plain flux on one mesh; `patch` is the patch test on an irregular one.
+    """Compare G, r and s with those of the plain flux on one mesh; `patch` is the patch test on an irregular one.
 
-    The graph's walls are taken as they are, and once more with those to the right and below prescribing ∂T/∂n.
+    This is done with the walls of the graph, and once more with ∂T/∂n prescribed on those to the right and below.
     """
     parameters = scheme.equation.example(graph.dimension) if parameters is None else parameters
     plain_flux = find("euler", scheme.equation)
@@ -77,15 +77,15 @@ def compare_system(
     on_squares = lattice_equation(scheme, lattice, parameters=parameters)
     relative = relative_to_own(on_squares.K, scheme.equation, parameters)
     eigenvalues = np.linalg.eigvalsh(relative)
-    # The worst eigenvalue is the evidence.
+    # The eigenvalue farthest from 1 is reported.
     farthest = float(eigenvalues[np.abs(eigenvalues - 1.0).argmax()])
     return replace(result, diffusion=farthest, drift=math.hypot(*on_squares.drift))
 
 
 def falls_with_size(scheme: Scheme, lattice: str) -> bool:
-    """Whether the residual |G u + r + s S| of a smooth u, with smoothly varying parameters, falls with h inside.
+    """Whether |G u + r + s S| away from the walls falls with h, for a smooth u and smoothly varying parameters.
 
-    S is the source that makes u steady. A flux that takes a parameter from one side alone omits its gradient: an error
+    S is the source that makes u steady. A flux that reads a parameter on one side only omits its gradient, an error
     that does not fall. A first-order flux halves the residual from one size to the next.
     """
     problem = _align_with_axes(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1])
@@ -106,7 +106,7 @@ def _is_inside(graph: DualGraph) -> np.ndarray:
 
 
 def _align_with_axes(problem: Problem) -> Problem:
-    """The problem with the diagonal of its tensor: n and K n are parallel on squares, as a two-point flux needs."""
+    """The problem with a diagonal tensor, for which n and K n are parallel on squares, as a two-point flux needs."""
     tensor = problem.equation.diffusion_tensor
     if tensor is None or problem.parameters is None:
         return problem
@@ -116,12 +116,12 @@ def _align_with_axes(problem: Problem) -> Problem:
 
 
 def _worse(one: float, other: float) -> float:
-    """The larger; not a number counts as infinite."""
+    """The larger of two numbers; NaN counts as infinite."""
     return max(one, float(other) if np.isfinite(other) else float("inf"))
 
 
 def _proportion_defect(first: Operator, system: Operator, factor: float) -> float:
-    """How far G and r are from `factor` times the first ones."""
+    """The relative difference of G and r from `factor` times those of `first`, the larger of the two."""
     scale = max(abs(system.M).max(), factor * abs(first.M).max(), TINY)
     of_walls = max(np.abs(system.b).max(), factor * np.abs(first.b).max(), TINY)
     return max(
@@ -131,7 +131,7 @@ def _proportion_defect(first: Operator, system: Operator, factor: float) -> floa
 
 
 def other_equation(scheme: Scheme) -> str | None:
-    """In words, how the equation that a linear scheme solves on squares differs from its own; None if it does not.
+    """A phrase on how the equation that a linear scheme solves on squares differs from its own; None if it does not.
 
     On squares every consistent flux is exact for quadratic fields, so a wrong diffusivity, drift, rate, source or
     factor shows there without any error of the mesh. A tensor is taken diagonal, so that n and K n are parallel.
@@ -202,9 +202,9 @@ SHORT_STEP = 1e-5
 
 
 def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> Rate:
-    """Compare with Euler's scheme for the same equation, from a state in (0, 1), one of both signs and a constant one.
+    """Compare ∂T'/∂Δt at Δt = 0 with that of Euler's scheme for the same equation.
 
-    Raises NumericalError where no state gives finite rates.
+    States are one in (0, 1), one of both signs and a constant one. Raises NumericalError if none has finite rates.
     """
     rng = np.random.default_rng(0)
     states = (rng.random(graph.cells), rng.standard_normal(graph.cells), np.full(graph.cells, 0.3))
@@ -222,7 +222,8 @@ def compare_rate(scheme: Scheme, graph: DualGraph, *, parameters: Settings) -> R
 def measure_remaining_rates(scheme: Scheme, lattice: str) -> tuple[float, ...]:
     """|∂T'/∂Δt| of a smooth steady solution away from the walls, relative to its source, on finer and finer lattices.
 
-    Parameters vary where they may. A quantile, not the maximum: limited fluxes are of lower order in single cells.
+    Parameters vary if they may. The 90 % quantile over cells is taken, not the maximum, since limited fluxes are of
+    lower order in single cells.
     """
     problem = replace(problems_of(scheme.equation, 3 if lattice == "cubes" else 2)[-1], mixed=False)
     rates = []

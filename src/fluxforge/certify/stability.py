@@ -33,10 +33,10 @@ from fluxforge.stepping._limit import fastest_eigenvalues, is_one_operator, real
 STEPS = 3000
 BLOW_UP_RATIO = 1e9
 WATCHED_STEPS = 100
-# Up to this many cells all eigenvalues are found; a real part above this share of the largest modulus is growth.
+# Up to this many cells all eigenvalues are computed; a real part above this share of the largest modulus is growth.
 MOST_DENSE_CELLS = 600
 GROWTH_TOLERANCE = 1e-10
-# Steps tried, as shares of the Fourier step, for schemes without R.
+# Steps tried for schemes without R: the shortest and the longest, over the Fourier step, and their number.
 TRIED_STEPS = (1e-3, 1e3, 49)
 
 
@@ -71,7 +71,7 @@ def measure_stability(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 
 
 def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> float | None:
-    """From R(z) where there is one; otherwise the largest of the steps that were tried. None where none is known."""
+    """The largest stable step, from R(z) if there is one, otherwise the largest of the steps tried; None if unknown."""
     limit = step_limit(scheme, graph, parameters=parameters)
     return limit.dt if limit is not None else measure_stability(scheme, graph, parameters=parameters).dt_max
 
@@ -79,9 +79,10 @@ def find_largest_step(scheme: Scheme, graph: DualGraph, *, parameters: Settings 
 def _measure_transport(
     known: Stability, scheme: Scheme, graph: DualGraph, factor: sp.Expr, *, parameters: Settings | None, growth: float
 ) -> Stability:
-    """Discs around the eigenvalues where they bound the step; otherwise the eigenvalues; and waves on a lattice.
+    """The stability with transport: discs around the eigenvalues if they bound the step, or else the eigenvalues.
 
-    A wave that grows at every step on the lattice makes the scheme unstable, even if walls damp it on this mesh.
+    Waves on a lattice are examined, too: one that grows at every Δt makes the scheme unstable, even if walls damp it on
+    this mesh.
     """
     family = "cubes" if graph.dimension == 3 else "squares"
     constant = {**scheme.equation.example(graph.dimension), **(parameters or {})}
@@ -112,7 +113,7 @@ def _measure_transport(
 
 
 def _oscillation(factor: sp.Expr) -> float | None:
-    """The first zero of R on the negative axis; where R has none, None."""
+    """The smallest x > 0 with R(−x) = 0; None if there is none."""
     numerator, _ = sp.fraction(sp.together(factor))
     if not numerator.free_symbols:
         return None
@@ -124,10 +125,10 @@ def _oscillation(factor: sp.Expr) -> float | None:
 def _roll_out(
     scheme: Scheme, graph: DualGraph, limit: float, *, parameters: Settings | None, growth: float
 ) -> tuple[bool | None, bool | None]:
-    """Whether steps of 0.99 of a limit are stable, and whether those of 1.01 diverge; None where that is not asked.
+    """Whether steps of 0.99 times a limit are stable, and whether those of 1.01 diverge; None if not tested.
 
-    Nothing is said of steps beyond the limit where the equation itself lets fields grow, which may be no faster then,
-    nor of transport, whose step is bounded by discs or eigenvalues from one side only.
+    Steps beyond the limit are not tested if the equation itself lets fields grow, since they need not grow faster then,
+    nor with transport, where discs or eigenvalues bound the step from one side only.
     """
     if not 0 < limit < math.inf:
         return None, None
@@ -138,7 +139,7 @@ def _roll_out(
 
 
 def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings | None, growth: float = 0.0) -> bool:
-    """Whether noise, without source or boundary data, ends up growing from step to step, faster than e^{growth t}."""
+    """Whether noise, without source or boundary data, finally grows from step to step, faster than e^{growth t}."""
     M = step_matrix(scheme, graph, dt, parameters=parameters) * math.exp(-growth * dt)
     T = np.random.default_rng(0).standard_normal(graph.cells)
     for step in range(STEPS):
@@ -152,9 +153,9 @@ def _grows(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Settings 
 
 
 def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None, start: float) -> float:
-    """The largest Δt tried below which the spectral radius of M(Δt) was at most 1, found by scanning upwards.
+    """The largest Δt up to which the spectral radius of M(Δt) was at most 1 at all steps tried, from short to long.
 
-    Steps between those tried may be unstable: this is not a bound.
+    It is not a bound, since steps between those tried may be unstable.
     """
 
     def stable(dt: float) -> bool:
@@ -165,7 +166,7 @@ def _scan_steps(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None
 
 
 def stability_line(stability: Stability, where: str, words: Words = HEAT.words) -> Line:
-    """The largest stable step."""
+    """The line on the largest stable step."""
     method, factor = "spectral radius", "not a function of one operator, so no R(z) bounds it"
     if stability.one_operator:
         method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01"
@@ -203,7 +204,7 @@ def _describe_waves(waves: WaveLimit, words: Words) -> str:
 
 
 def _no_bound_line(stability: Stability, evidence: str, method: str, words: Words) -> Line:
-    """The line of a limit that is no bound: by eigenvalues of a matrix that may not be normal, or by steps tried."""
+    """The line on a limit that is not a bound: from eigenvalues of a matrix that may not be normal, or steps tried."""
     assert stability.dt_max is not None
     unit = words.step_symbol
     if stability.spectral:
@@ -236,19 +237,20 @@ def _describe_oscillation(stability: Stability, words: Words) -> str:
     return "" if beyond is None else f"; the roughest mode changes sign beyond {beyond:.3g} {words.step_symbol}"
 
 
-# Wave numbers along each axis in [−π, π]/h: even steps, and for long waves, whose growth limits the step of central
-# fluxes with little diffusion, steps that shrink to this share of π.
+# Wave numbers along each axis in [−π, π]/h, by dimension: EVEN equidistant ones and, for long waves, whose growth
+# limits the step of central fluxes with little diffusion, LONG ones in geometric progression down to SHORTEST·π.
 EVEN, LONG, SHORTEST = {2: 33, 3: 13}, {2: 8, 3: 5}, 1e-4
-# Eigenvalues this near to the imaginary axis, relative to the largest, are on it: sums of a few dozen entries of G.
+# Eigenvalues this near to the imaginary axis, relative to the largest, count as on it: they are sums of a few dozen
+# entries of G.
 ON_AXIS = 1e-12
-# |R|² − 1 is computed without cancellation to about this times |z|².
+# The accuracy of |R|² − 1, relative to |z|²; it is computed without cancellation.
 ROUND_OFF = 1e-13
-# The first step that is tried is this over the largest eigenvalue, and there is no limit if none is found up to 1e5.
+# The shortest and the longest step tried, times the largest |eigenvalue|; no failure up to the longest means no limit.
 FIRST, LAST = 1e-6, 1e5
 
 
 def wave_limit(scheme: Scheme, factor: sp.Expr, family: str, *, parameters: Settings) -> WaveLimit | None:
-    """The limit on a lattice of one cell a period, for constant parameters; None where waves grow by the equation."""
+    """The limit on a lattice of one cell per period, for constant parameters; None if waves grow as Δt → 0."""
     values = wave_spectrum(scheme, family, parameters=parameters)
     largest = float(np.abs(values).max(initial=0.0))
     if values.real.max(initial=0.0) > ON_AXIS * largest:
@@ -260,13 +262,16 @@ def wave_limit(scheme: Scheme, factor: sp.Expr, family: str, *, parameters: Sett
 
 
 def wave_spectrum(scheme: Scheme, family: str, *, parameters: Settings) -> np.ndarray:
-    """The eigenvalues of the generator's symbol at wave numbers of the first Brillouin zone; one cell a period."""
+    """The eigenvalues of the generator's symbol at wave numbers of the first Brillouin zone.
+
+    Raises NumericalError for a lattice with more than one cell per period.
+    """
     period = period_rows(scheme, *lattice_graph(family), parameters=parameters)
     if period.cells != 1:
         raise NumericalError(f"waves on {family} have no single eigenvalue a wave number")
     dimension = period.dimension
     share = np.concatenate([np.linspace(0.0, 1.0, EVEN[dimension]), np.geomspace(SHORTEST, 0.1, LONG[dimension])])
-    # A wave and its negative are conjugate: half of the first axis is enough.
+    # The eigenvalues at k and −k are conjugate: half of the first axis is enough.
     both = np.unique(np.concatenate([-share, share]))
     axes = [np.unique(share), *([both] * (dimension - 1))]
     k = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1) * math.pi / period.size
@@ -279,7 +284,7 @@ def wave_spectrum(scheme: Scheme, family: str, *, parameters: Settings) -> np.nd
 
 
 def reference_of_lattice(scheme: Scheme, family: str, *, parameters: Settings) -> float:
-    """The reference step of a cell inside the lattice, where no wall is nearer than a neighbour."""
+    """The reference step of a cell in the middle of the lattice, which has no wall; infinite without any rate."""
     graph, (cell,) = lattice_graph(family)
     exchange = float(exchange_weights(scheme.equation, graph, parameters)[cell].sum())
     reaction = linear_reaction(scheme.equation, graph, parameters)
@@ -316,9 +321,9 @@ def imaginary_interval(factor: sp.Expr) -> float:
 
 
 def spectral_limit(factor: sp.Expr, eigenvalues: np.ndarray) -> float:
-    """The largest Δt up to which |R(Δt λ)| ≤ 1 for every eigenvalue; 0 where none is found, infinite without limit.
+    """The largest Δt up to which |R(Δt λ)| ≤ 1 for every eigenvalue; 0 if none is found, infinite without a limit.
 
-    Steps are tried upwards, ten to a decade, and the first that fails is bisected.
+    Steps are tried from short to long, ten per decade, and the first failure is located by bisection.
     """
     largest = float(np.abs(eigenvalues).max(initial=0.0))
     if largest == 0:
@@ -333,7 +338,7 @@ def spectral_limit(factor: sp.Expr, eigenvalues: np.ndarray) -> float:
 
 
 def _excess(factor: sp.Expr) -> Callable[[np.ndarray], np.ndarray]:
-    """The map z ↦ (|N|² − |D|²)/|D|² of R = N/D, N − 1 and D − 1 kept apart so that nothing cancels at small z."""
+    """The map z ↦ (|N|² − |D|²)/|D|² of R = N/D, computed from N − 1 and D − 1 to avoid cancellation at small z."""
     symbols = factor.free_symbols
     z = next(iter(symbols)) if symbols else symbol("z", "complex")
     parts = [sp.Poly(part, z) for part in sp.fraction(sp.together(factor))]

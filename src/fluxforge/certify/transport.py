@@ -16,7 +16,7 @@ Ranges = Mapping[sp.Symbol, Range]
 
 @dataclass(frozen=True)
 class Identity:
-    """Whether two formulas are the same: `by` algebra, or by numbers at random points; `apart` is the largest gap."""
+    """Whether two formulas are equal, shown `by` algebra or random points; `apart` is the largest gap, found `at`."""
 
     holds: bool
     by: str
@@ -26,10 +26,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Least:
-    """`bound` ≤ the least value ≤ `value`, which is taken at `at`; `value` is ∞ where no point was finite.
+    """`bound` ≤ the least value ≤ `value`, which the function takes at `at`; `value` is ∞ if no point was finite.
 
-    Where the function is nowhere negative, `bound` is 0: how far above zero it stays is not computed. `boxes` counts
-    the enclosures, and `open_at` is the middle of the undecided box with the lowest bound.
+    If the function is nowhere negative, `bound` is 0: how far above zero it stays is not computed. `boxes` counts the
+    enclosures, and `open_at` is the middle of the undecided box with the lowest bound.
     """
 
     bound: float
@@ -45,17 +45,17 @@ class Least:
         return Least(bound, value, at, self.boxes + other.boxes, open_at)
 
 
-# The undecided part of a slope that is tolerated, relative to the largest slope of f.
+# A negative bound of a slope down to minus this, relative to the largest slope of f, is tolerated.
 MONOTONE_SLACK = 4e-3
 
 
 @dataclass(frozen=True)
 class Monotonicity:
-    """The least ∂F/∂u_P and −∂F/∂u_N, enclosed, over the states and a·n = ±1, or Péclet numbers up to `peclet`.
+    """Enclosures of the least ∂F/∂u_P (`rising`) and −∂F/∂u_N (`falling`) over the states and a·n = ±1.
 
-    With diffusion the slopes are those for |a·n| + K/δ = 1.
+    With diffusion they are over cell Péclet numbers up to `peclet`, for |a·n| + K/δ = 1; `peclet` is None without.
 
-    `scale` is the largest |a f′(u)|. `slack` is what intervals leave open. `peclet` is None without diffusion.
+    `scale` is the largest |a f′(u)|, `variables` the names of the coordinates of a point.
     """
 
     rising: Least
@@ -71,22 +71,22 @@ class Monotonicity:
 
     @property
     def holds(self) -> bool | None:
-        """True and False are proved; None where intervals do not decide."""
+        """Whether F is monotone, within `slack`: True and False are proved; None if intervals do not decide."""
         if min(self.rising.value, self.falling.value) < -self.slack:
             return False
         return True if min(self.rising.bound, self.falling.bound) >= -self.slack else None
 
     @property
     def exactly(self) -> bool:
-        """Whether the intervals decided it without slack."""
+        """Whether F is proved monotone without slack."""
         return min(self.rising.bound, self.falling.bound) >= 0
 
 
 @dataclass(frozen=True)
 class EFlux:
-    """Osher's condition: `excess` is the largest sign(u_N − u_P)(F − f(u) a·n) found, positive where it is violated.
+    """Osher's condition: `excess` is the largest sign(u_N − u_P)(F − f(u) a·n) found, positive if it is violated.
 
-    `follows`: from monotonicity. `at` are u_P, u_N and u between them.
+    It is found at `at`: u_P, u_N and u between them. `follows`: the condition follows from monotonicity.
     """
 
     holds: bool | None
@@ -109,9 +109,9 @@ class StepBound:
     measured_extrema: float
 
 
-# How near to 0 the margin of a bound is enclosed.
+# The accuracy to which the margin of a bound is enclosed near 0.
 REGION_SLACK = 5e-3
-# A violation that is found at a point counts from this size on, far below the slack; less may be round-off.
+# A violation found at a point counts from this size on, far below the slack; smaller ones may be round-off.
 REGION_BROKEN = 1e-9
 
 
@@ -120,7 +120,7 @@ class LimiterRegion:
     """The least margin of every bound, by its name, with the r, c and q where it is taken; none may be negative.
 
     `at_one`: φ(1, 1, c) as a formula, or a number. `jumps_at_one`: whether φ may jump at or near r = q = 1.
-    `depends`: φ depends on c; `downwind`: on q, of which a place holds t with q = t/(1 − |t|).
+    `depends`: φ depends on c; `downwind`: on q, for which the points of `margins` have t with q = t/(1 − |t|).
     """
 
     margins: dict[str, Least]
@@ -131,13 +131,16 @@ class LimiterRegion:
 
     @property
     def violated(self) -> str | None:
-        """The bound that is broken worst, if one is."""
+        """The name of the bound with the largest violation; None if none is violated."""
         name = min(self.margins, key=lambda each: self.margins[each].value)
         return name if self.margins[name].value < -REGION_BROKEN else None
 
     @property
     def holds(self) -> bool | None:
-        """False is proved by a point; True to within `REGION_SLACK`, or exactly where `by_form`; None is undecided."""
+        """Whether φ is in the region: False is proved by a point, True within `REGION_SLACK` or exactly if `by_form`.
+
+        None if intervals do not decide.
+        """
         if self.violated is not None:
             return False
         return True if min(one.bound for one in self.margins.values()) >= -REGION_SLACK else None
@@ -159,7 +162,7 @@ RIEMANN_FALLS = 0.85
 
 @dataclass(frozen=True)
 class RiemannProblem:
-    """Two states, what follows from them, and the speed of a shock."""
+    """Two states, the `kind` of wave between them, and the speed of a shock or contact, None for a rarefaction."""
 
     kind: str
     left: float
@@ -172,7 +175,7 @@ class RiemannProblem:
 
 @dataclass(frozen=True)
 class RiemannStudy:
-    """L1 errors at `cells` a row, the speed of a shock from where the middle value is, and the largest overshoot."""
+    """L1 errors on rows of `cells` cells, the speed of a shock from its middle value, and the largest overshoot."""
 
     problem: RiemannProblem
     cells: tuple[int, ...]
@@ -188,7 +191,7 @@ class RiemannStudy:
 
 @dataclass(frozen=True)
 class BoundaryLayer:
-    """How far u goes beyond the values of the walls, 0 and 1, per cell Péclet number |a| h/K."""
+    """The largest overshoot of u beyond the values at the walls, 0 and 1, for each cell Péclet number |a| h/K."""
 
     peclet: tuple[float, ...]
     overshoot: tuple[float, ...]
@@ -196,11 +199,11 @@ class BoundaryLayer:
 
 @dataclass(frozen=True)
 class TransportProperties:
-    """The results; None for what does not apply or could not be established.
+    """The results about transport; None for those that do not apply or could not be established.
 
     `states` is the range of u that fluxes are examined for. `peclet_limit` is the cell Péclet number up to which a flux
-    that fails at large ones is monotone. `limited_steps`: the limiter is used in steps of Euler, for which its
-    region is made.
+    that is not monotone at large ones is monotone. `limited_steps`: the limiter is used in Euler steps, for which its
+    region is derived.
     """
 
     states: Range
@@ -216,13 +219,13 @@ class TransportProperties:
 
     @property
     def variation_to(self) -> float | None:
-        """The Courant number up to which the total variation is proved not to grow; of a limiter, for linear f."""
+        """The Courant number up to which the total variation is proved not to grow; with a limiter, for linear f."""
         if self.steps is not None:
             return self.steps.variation
         return 1.0 if self.limiter is not None and self.limiter.holds and self.limited_steps else None
 
     def to_document(self) -> JsonObject:
-        """As JSON values, null for what is not established."""
+        """The results as JSON values, null for those not established."""
         mono, bound, region = self.monotone, self.steps, self.limiter
         return {
             "states": list(self.states),

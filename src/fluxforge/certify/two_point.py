@@ -30,14 +30,14 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Rank
 
-# Cell Péclet numbers |a·n| δ/K up to this one, where a flux depends on them.
+# The largest cell Péclet number |a·n| δ/K examined.
 LARGEST_PECLET = 1000.0
 # Sides of the smallest boxes, relative to the range of u.
 WIDTH = 2.0**-9
 
 
 def examine_monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
-    """The least slopes, by interval bisection over the states; with diffusion, over cell Péclet numbers too.
+    """The least slopes, by interval bisection over the states and, with diffusion, over cell Péclet numbers.
 
     Raises NumericalError for a formula without interval form.
     """
@@ -54,7 +54,7 @@ def _cases(flux: Flux, peclet: float) -> list[tuple[sp.Expr, Ranges]]:
     if flux.diffuses:
         return [one_dimensional(flux, peclet=peclet)]
     if is_proportional(flux):
-        # Seen from the other cell, a·n = −1 is a·n = 1.
+        # If F is antisymmetric, the case a·n = −1 is a·n = 1 seen from the other cell.
         speeds = (1.0,) if is_antisymmetric(flux).holds else (1.0, -1.0)
         return [one_dimensional(flux, speed) for speed in speeds]
     return [one_dimensional(flux)]
@@ -84,7 +84,8 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
 
     def bounds(low: np.ndarray, high: np.ndarray) -> Interval:
         boxes = {name: Interval(low[:, k], high[:, k]) for k, name in enumerate(names)}
-        # Expanded, equal terms cancel; as it stands, a difference of states is a small factor. Both are right.
+        # In the expanded form equal terms cancel; in the original one a difference of states is a small factor. Both
+        # enclosures are valid.
         slopes = (slope_or_zero(enclose(form, boxes, (v,)).slopes[0], (len(low),)) for form in forms)
         return reduce(iv.intersect, slopes)
 
@@ -96,7 +97,7 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
 
 
 def _irrelevant_variables(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set[sp.Symbol]:
-    """Variables that the slope along v does not depend on: F is affine in v and they are not in its coefficient."""
+    """The variables on which the slope along v does not depend; none if v occurs in a function, min or max."""
     inside = any(node.has(v) for node in formula.atoms(sp.Function) | formula.atoms(sp.Min, sp.Max))
     if inside or not formula.is_polynomial(v):
         return set()
@@ -105,7 +106,7 @@ def _irrelevant_variables(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set
 
 
 def _quotient_across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at: np.ndarray, width: float) -> Least:
-    """The quotient of values on either side of a point, rigorous as a value, for jumps that slopes cannot bound."""
+    """The difference quotient across a point, as a value that the slope takes, for jumps that slopes do not bound."""
     k = names.index(v)
     ends = []
     for side in (-width, width):
@@ -119,7 +120,7 @@ def _quotient_across(formula: sp.Expr, v: sp.Symbol, names: list[sp.Symbol], at:
 
 
 def find_peclet_limit(flux: Flux) -> float:
-    """The cell Péclet number up to which a flux that fails at large ones is monotone, by bisection; 0 for none."""
+    """The cell Péclet number up to which a flux that is not monotone at large ones is monotone; 0 if at none."""
     low, high = 0.0, LARGEST_PECLET
     while high > 2e-3 and high > 1.0002 * low:
         middle = float(np.sqrt(max(low, 1e-3) * high))
@@ -131,7 +132,7 @@ def find_peclet_limit(flux: Flux) -> float:
 
 
 def examine_e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
-    """Osher's condition: from monotonicity, otherwise by a search for a counterexample; undecided without one.
+    """Osher's condition, from monotonicity, or refuted by a search for a counterexample; undecided if none is found.
 
     Raises NumericalError for a flux with diffusion that is not monotone.
     """
@@ -144,7 +145,7 @@ def examine_e_condition(flux: Flux, monotone: Monotonicity) -> EFlux:
 
 
 def _largest_excess(flux: Flux, speed: float) -> tuple[float, tuple[float, float, float]]:
-    """The largest excess over a grid of u_P, u_N and u between them, Δt halfway where it matters."""
+    """The largest excess, and where, over a grid of u_P, u_N and u between them; Δt = ½ if F depends on it."""
     formula, ranges = one_dimensional(flux, speed)
     at = np.linspace(*flux.states, 41)
     share = np.linspace(0.0, 1.0, 41)
@@ -159,7 +160,7 @@ def _largest_excess(flux: Flux, speed: float) -> tuple[float, tuple[float, float
 
 
 def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
-    """Whether F is a flux of the equation."""
+    """The line on whether F is a flux of the equation."""
     parts = []
     for answer, right, wrong in (
         (consistent, "F(u, u) = f(u) a·n", "F(u, u) differs from f(u) a·n"),
@@ -172,7 +173,7 @@ def identity_line(consistent: Identity, antisymmetric: Identity) -> Line:
 
 
 def monotone_line(slopes: Monotonicity, limit: float | None, states: Range) -> Line:
-    """Whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point where it is not."""
+    """The line on whether ∂F/∂u_P ≥ 0 ≥ ∂F/∂u_N, with the worst point if not."""
     method = f"interval bisection over {range_words(states)}"
     method += "" if slopes.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {slopes.peclet:g}"
     if slopes.holds is None:
@@ -190,7 +191,7 @@ def monotone_line(slopes: Monotonicity, limit: float | None, states: Range) -> L
 
 
 def _worst_point(slopes: Monotonicity) -> str:
-    """The slope of the wrong sign and where it is taken."""
+    """A phrase on the worst slope of the wrong sign and where it is taken."""
     rises = slopes.rising.value <= slopes.falling.value
     worst = slopes.rising if rises else slopes.falling
     value = worst.value if rises else -worst.value
@@ -199,7 +200,7 @@ def _worst_point(slopes: Monotonicity) -> str:
 
 
 def entropy_line(e_flux: EFlux) -> Line:
-    """Osher's condition, from which convergence to the entropy solution follows."""
+    """The line on Osher's condition, from which convergence to the entropy solution follows."""
     name, method = "E-flux", "sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for all u between"
     if e_flux.follows:
         return Line(name, Verdict.HOLDS, "as every monotone flux is", "from monotonicity")
@@ -235,7 +236,7 @@ def _cell_parameters(equation: Equation) -> list[str]:
 
 
 def is_proportional(flux: Flux) -> bool:
-    """Whether F is a·n times a formula without it, for a·n > 0 and for a·n < 0; Δt belongs to a·n."""
+    """Whether F is a·n times a formula of |a·n| Δt and the states, for a·n > 0 and for a·n < 0."""
     formula, ranges = one_dimensional(flux)
     speed = flux.speed
     if STEP in ranges:
@@ -261,14 +262,14 @@ def largest_speed(flux: Flux) -> float:
 
 # Intervals per side into which the range of u is divided.
 PARTS = 256
-# Random rows of cells from which steps are made, and cells in each.
+# The number of random rows from which steps are made, and of cells in each.
 ROWS, CELLS = 4000, 12
 # Growth beyond this, relative to the total variation, is not round-off.
 GROWTH = 1e-10
 
 
 def bound_step(flux: Flux, top: float, *, antisymmetric: bool) -> StepBound:
-    """The bounds of a monotone, antisymmetric flux of transport alone; `top` is the largest |f′|.
+    """The bounds of Courant numbers for a monotone, antisymmetric flux of transport alone; `top` is the largest |f′|.
 
     Raises NumericalError for a flux that depends on Δt, that diffuses or is not antisymmetric.
     """
@@ -305,7 +306,7 @@ def _coefficients(formula: sp.Expr, flux: Flux, parts: Interval) -> tuple[np.nda
 
 
 def _measure_limits(formula: sp.Expr, flux: Flux, top: float) -> tuple[float, float]:
-    """The smallest Courant numbers at which a step from some row makes the variation, or an extremum, grow."""
+    """The smallest Courant numbers at which a step from a random row makes the variation, or an extremum, grow."""
     rng = np.random.default_rng(0)
     low, high = flux.states
     rows = rng.uniform(low, high, (ROWS, CELLS))
@@ -331,7 +332,7 @@ def _variation(rows: np.ndarray) -> np.ndarray:
 
 
 def _first_failure(fails: Callable[[float], bool]) -> float:
-    """The smallest Courant number up to 4 at which it fails, by bisection; infinite where it never does."""
+    """The smallest Courant number up to 4 for which `fails` is true, by bisection; infinite if it is not true at 4."""
     low, high = 0.0, 4.0
     if not fails(high):
         return float("inf")
@@ -342,7 +343,7 @@ def _first_failure(fails: Callable[[float], bool]) -> float:
 
 
 def bound_line(bound: StepBound, states: Range) -> Line:
-    """Up to which Courant number the total variation does not grow and no new extremum appears."""
+    """The line on the Courant numbers up to which the total variation does not grow and no new extremum appears."""
     evidence = (
         f"on a row of cells with Euler steps, {range_words(states)}: total variation does not grow up to Courant "
         f"number {bound.variation:.3g} (random rows: {_describe_limit(bound.measured_variation)}), no new extremum up "

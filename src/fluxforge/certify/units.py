@@ -34,20 +34,20 @@ from fluxforge.scheme._linear import linear_stages
 from fluxforge.scheme._scheme import Scheme, message_symbols, output_symbols, symbol_units
 from fluxforge.stepping._assemble import apply, assemble
 
-# Factors λ of lengths and times, factors of the unknown, and constants added to it: small, large, and no powers of
-# two, which would scale without rounding.
+# Factors λ of lengths and times, factors of the unknown, and constants added to it: small and large ones, and no powers
+# of two but −1, since these would scale without rounding.
 FACTORS = (1e-3, 0.37, 2.9, 1e3)
 TEMPERATURES = (-1.0, 1e-3, 2.9, 1e3)
 SHIFTS = (-300.0, 0.7, 1e3)
 
-# By which powers of λ lengths, times and the unknown are multiplied in each of the three changes of units.
+# The powers of λ by which lengths, times and the unknown are multiplied in each of the three changes of units.
 _UNIT_CHANGES = {"lengths": (1, 2, 0), "times": (0, -1, 0), "temperatures": (0, 0, 1)}
 
 
 def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
-    """One step on a small irregular mesh, or the given one, with Dirichlet and Neumann walls, again in other units.
+    """Repeat one step in other units, on a small irregular mesh or the given one, with Dirichlet and Neumann walls.
 
-    Raises EquationError where the equation does not state the units of its parameters.
+    Raises EquationError if the equation does not state the units of its parameters.
     """
     equation = scheme.equation
     if any(p.unit is None for p in equation.parameters):
@@ -71,14 +71,14 @@ def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
 
 
 def _admits_constants(equation: Equation) -> bool:
-    """Whether u + c solves the equation with u, for constant parameters."""
+    """Whether u + c is a solution whenever u is, for constant parameters; tested with one polynomial u."""
     u, c = parse("x**2*y + x*t", ("x", "y", "t")), symbol("c")
     return bool(sp.simplify(equation.strong(u + c, 2) - equation.strong(u, 2)) == 0)
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A step to be made, in units in which the unknown is `scale` times that of the first case."""
+    """The data of one step, in units in which the unknown is `scale` times that of the first case."""
 
     scheme: Scheme
     graph: DualGraph
@@ -89,9 +89,9 @@ class _Case:
     scale: float = 1.0
 
     def step(self) -> np.ndarray:
-        """T' in the units of the first case; of an implicit scheme the F(T) that its θ-formula refers to.
+        """T' in the units of the first case; for an implicit scheme, the F(T) to which its θ-formula refers.
 
-        A linear scheme is assembled, any other is evaluated as it is written. Needs JAX's 64-bit mode.
+        A linear scheme is assembled, any other is evaluated stage by stage. Needs JAX's 64-bit mode.
         """
         scheme, graph = self.scheme, self.graph
         with np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ class _Case:
             return np.asarray(evaluate_stages(scheme.stages, around, T, S, parameters=constants)) / self.scale
 
     def scale_units(self, length: float, time: float, unknown: float) -> "_Case":
-        """The same in other units: every quantity times the factor of its unit."""
+        """The same case in other units: every quantity times the factor of its unit."""
         g, equation = self.graph, self.scheme.equation
         known = symbol_units(equation, g.dimension)
 
@@ -123,7 +123,7 @@ class _Case:
         return replace(self, graph=scaled, T=T, S=S, parameters=parameters, dt=self.dt * time, scale=scale)
 
     def shift_unknown(self, c: float) -> "_Case":
-        """The same with c added to the unknown and its boundary values."""
+        """The same case with c added to the unknown and its boundary values."""
         value = np.where(self.graph.neumann, self.graph.value, self.graph.value + c)
         return replace(self, graph=with_walls(self.graph, value=value), T=self.T + c)
 
@@ -133,17 +133,17 @@ def _size(change: np.ndarray) -> float:
 
 
 def _largest_change(differences: Iterable[np.ndarray]) -> float:
-    """The largest entry; not a number counts as infinite."""
+    """The largest entry of all differences; NaN counts as infinite."""
     largest = [float(np.abs(difference).max()) for difference in differences]
     return max(value if np.isfinite(value) else float("inf") for value in largest)
 
 
 @lru_cache(maxsize=256)
 def list_homogeneous_units(scheme: Scheme, dimension: int = 2) -> tuple[str, ...]:
-    """Which of lengths, times and temperatures the formulas are homogeneous in, by Euler's theorem on each of them.
+    """Those of lengths, times and temperatures in which all formulas are homogeneous, by Euler's theorem.
 
-    What is listed holds for every factor λ > 0. What is not may still hold: formulas that are not rational functions,
-    and sums of parts with different dimensions that cancel, are not decided.
+    For those listed a step is unchanged for every factor λ > 0. Others may be, too: formulas that are not rational
+    functions, and sums of parts with different dimensions that cancel, are not decided.
     """
     return tuple(name for name, powers in _UNIT_CHANGES.items() if _keeps_degree(scheme, powers, dimension))
 
@@ -172,7 +172,7 @@ def _list_formulas(scheme: Scheme) -> Iterator[tuple[str, sp.Expr, Mapping[str, 
 
 
 def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
-    """The power of a symbol, its end or leg (_P, _NQ, _PQ_x, …) set aside."""
+    """The power of λ of a symbol, which is that of its name without an end or leg (_P, _NQ, …); 0 if unknown."""
     if name in powers:
         return powers[name]
     for part in ("_P", "_N", "_Q", "_PN", "_NQ", "_PQ"):
@@ -182,7 +182,7 @@ def _power_of(name: str, powers: Mapping[str, sp.Expr]) -> sp.Expr:
 
 
 def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """The w with Σ w_s s ∂e/∂s = w e, for a rational function e; None where there is none."""
+    """The w with Σ w_s s ∂e/∂s = w e, for a rational function e; None if there is none, or e is not rational."""
     present = [s for s in expression.free_symbols if powers[s] != 0]
     if not present:
         return sp.Integer(0)
@@ -196,9 +196,9 @@ def _degree(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr
 
 
 def _degree_term_by_term(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """The degree where every sum has terms of one degree, as written; None where that does not decide.
+    """The degree if every sum, as written, has terms of one degree; None if that does not decide.
 
-    Long quotients of sums take minutes to cancel, and most formulas need no cancelling.
+    This is tried first: cancelling long quotients of sums takes minutes, and most formulas do not need it.
     """
     if expression.is_Symbol:
         return powers[expression]
@@ -215,7 +215,7 @@ def _degree_term_by_term(expression: sp.Expr, powers: Mapping[sp.Symbol, sp.Expr
 
 
 def units_line(units: Units, words: Words = HEAT.words) -> Line:
-    """Whether other units change anything."""
+    """The line on whether a step changes in other units."""
     scaled = f"{words.diffusion} × λ with " if words == HEAT.words else ""
     parts: dict[str, float | None] = {
         "lengths × λ with times × λ²": units.lengths,

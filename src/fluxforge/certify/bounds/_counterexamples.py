@@ -1,6 +1,6 @@
 """Networks that fit a training set and violate the printed theorems, with their errors.
 
-| network | fits the readings | so the print lacks |
+| network | fits the readings | missing hypothesis of the print |
 | --- | --- | --- |
 | opposite biases, linear | all without faces | that each bias is small, not their sum alone |
 | memorising, padded to N_sparse non-zeros | all without faces | that N_sparse is a minimum |
@@ -8,7 +8,7 @@
 | one-sided, the lemma's structure | corners, positive | that something drives the update negative |
 | late, the lemma's count and no biases | corners, negated, positive | that the first layer does the work |
 
-Each takes the problems to err on, and the training sets of `draw_readings`.
+Each function takes the problems on which errors are measured, and the training sets of `draw_readings`.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ READINGS = ("corners", "negated", "positive", "signed", "faces")
 
 
 def problems_on(graph: DualGraph, key: PRNGKeyArray, *, count: int, dt: float, diffusivity: float = 1.0) -> Problem:
-    """`count` problems on one graph: T, S and g at Dirichlet faces drawn, Neumann data as the graph has it."""
+    """`count` problems on one graph: random T, S and g at Dirichlet faces, Neumann data of the graph."""
     return _pose(pad_graph(graph), jax.random.split(key, count), jnp.asarray(dt), {"alpha": jnp.asarray(diffusivity)})
 
 
@@ -78,7 +78,10 @@ def _draw(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
 
 
 def enlarge_mesh(mesh: Mesh, *, dt: float, volume: float, boundary: Conditions = None) -> DualGraph:
-    """The mesh enlarged until every V ≥ `volume` and Δt meets the Fourier condition: both grow with the area."""
+    """The dual graph of the mesh, enlarged until every V ≥ `volume` and Δt meets the Fourier condition.
+
+    In the plane, both V and the Fourier step grow with the square of lengths.
+    """
     graph = dual(mesh, boundary)
     factor = max(volume / graph.V.min(), dt / fourier_step(graph))
     return dual(replace(mesh, points=mesh.points * np.sqrt(factor * (1.0 + 1e-12))), boundary)
@@ -89,7 +92,7 @@ def roomy_problems(
 ) -> dict[str, Problem]:
     """Problems on each mesh, enlarged to meet the conditions that theorems put on volumes and steps.
 
-    All are padded to one size, so that compiled code is shared.
+    All graphs are padded to one size, so that compiled code is shared.
     """
     together = stack_graphs([pad_graph(enlarge_mesh(mesh, dt=dt, volume=volume)) for mesh in meshes.values()])
     keys = jax.random.split(key, (len(meshes), count))
@@ -202,14 +205,14 @@ def saturated_counterexample(problems: Mapping[str, Problem], training: Mapping[
 
 
 def one_sided_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
-    """T' = −F where F < 0, which neither the corner cases nor samples in [0, 1] ever see."""
+    """T' = −F where F < 0, which occurs neither in the corner cases nor in samples in [0, 1]."""
     network = one_sided_network(LAYERS, DEPTH, WIDTH, slope=-1.0)
     claim = "“by symmetry, the same inequalities hold for x < 0”"
     return _measure("one-sided", claim, network, problems, training=training, fits="positive")
 
 
 def late_counterexample(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> Counterexample:
-    """Wrong where exchange or source turn the sign of T, as in no corner case nor its negative; see `late_network`."""
+    """`late_network`, wrong where exchange or source change the sign of T, as no corner case nor its negative does."""
     network = late_network(LAYERS, DEPTH, WIDTH, share=0.5)
     claim = "“it is easy to see that we need the first layer to implement F”, and the rest to hand it on"
     return _measure("late", claim, network, problems, training=training, fits="negated")

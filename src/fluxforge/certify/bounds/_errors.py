@@ -57,10 +57,10 @@ class Place:
 
 @dataclass(frozen=True)
 class BoundCheck:
-    """The largest error met, `ratio` times the bound, and where.
+    """The largest error found, which is `ratio` times the bound, and where.
 
-    `corrected` is the bound that needs no hypothesis on biases, volumes, α or the Fourier condition, where there is
-    one; `counterexample` is the problem on which the theorem's own bound was exceeded.
+    `corrected` is the bound that needs no hypothesis on biases, volumes, α or the Fourier condition, if there is one;
+    `counterexample` is the problem on which the theorem's own bound was exceeded, or None.
     """
 
     bound: Bound
@@ -86,7 +86,7 @@ class Counterexample:
     """A network that meets the conditions of a printed statement and violates its conclusion.
 
     `training` maps each reading of the training set to the largest error on it; `check` compares the errors on other
-    problems with the bound, ε the error on the reading named `fits`.
+    problems with the bound, where ε is the error on the reading named `fits`.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Counterexample:
     check: BoundCheck
 
 
-# Below this an error is round-off: theorems speak of every ε > 0, so ε is taken to be at least this.
+# Errors below this are round-off. The theorems need ε > 0, so that ε is at least this.
 ROUND_OFF = 1e-12
 
 
@@ -122,7 +122,7 @@ class Conditions(NamedTuple):
     """The quantities in the theorems' hypotheses, in every cell.
 
     `data`: the largest of |T|, |S| and the neighbours' |T|; `fourier`: Δt/V Σ α A/δ without Neumann faces, `exchange`
-    with them; `flux`: Δt/V Σ |α A/δ (T_N − T_P)|; `pace`: Δt/V; `neighbours`: how many messages arrive.
+    with them; `flux`: Δt/V Σ |α A/δ (T_N − T_P)|; `pace`: Δt/V; `neighbours`: the number of messages received.
     """
 
     data: Float[Array, "problems cells"]
@@ -181,7 +181,7 @@ def training_error(network: Network, training: Problem, eps: float | None) -> tu
 def compare_with_bound(
     bound: Bound, network: Network, problems: Mapping[str, Problem], *, corrected: float | None = None
 ) -> BoundCheck:
-    """The largest error over all problems beside the bound."""
+    """Compare the largest error over all problems with the bound."""
     worst_error, where = find_worst({mesh: cell_errors(network, each) for mesh, each in problems.items()})
     ratio = worst_error / bound.value
     counterexample = None
@@ -209,7 +209,7 @@ class Extrapolation:
 
 
 def extrapolation(networks: Network, problems: Problem, *, rollout: int = 0) -> Extrapolation:
-    """Compare a stack of networks with the first-order scheme; the rollout is the network's own, step after step."""
+    """Compare a stack of networks with the first-order scheme in one step, and after a rollout of each on its own."""
     squares, worst, later = (np.asarray(value, float) for value in _measure_stack(networks, problems, rollout))
     return Extrapolation(squares, worst, later if rollout else None)
 
@@ -225,7 +225,7 @@ def _measure_stack(networks: Network, problems: Problem, rollout: int) -> tuple[
 
 
 def step_errors(step: Step, problems: Problem, *, rollout: int = 0) -> dict[str, float]:
-    """Like `extrapolation` for one step of any kind."""
+    """Like `extrapolation`, for a step of any kind; by name: `one_step_mse`, `one_step_worst`, `rollout_mse`."""
     squares, worst, later = eqx.filter_jit(lambda problems: _measure_step(step, problems, rollout))(problems)
     return {"one_step_mse": float(squares), "one_step_worst": float(worst), "rollout_mse": float(later)}
 

@@ -3,7 +3,7 @@
 |M_θ(T) − F(T)| < ε (4 + 4/Δt + N), the first theorem, is for linear networks of one layer:
 
 T' = W₁ T + W₃ Δt S + W₂ Δt/V Σ (w e + b_agg) + b_u. Write a = 1 − W₁, q = Δt (1 − W₃), k = Δt (1 − W₂ w), and for
-a pair of the training set p = Δt/√3 W₂ b_agg, c = p + b_u. Its corner cases say
+a pair of the training set p = Δt/√3 W₂ b_agg, c = p + b_u. The corner cases give
 
     |c| ≤ ε,  |a − c| ≤ ε,  |q − c| ≤ ε,  |k − c| ≤ ε,  |a − k − c| ≤ ε,
 
@@ -12,7 +12,7 @@ so that |a|, |q|, |k| ≤ 2ε. On a cell with N neighbours, Fo = Δt/V Σ A/δ a
     |a − k Fo/Δt| + |k| Fo/Δt + |q| + |r p + b_u|  ≤  ε (1 + 4 max(1, Fo/Δt)) + |r − 1| |p|,
 
 which is attained: `corrected_linear_bound`. The print has |r p + b_u| ≤ N ε in its place. That does not follow from
-|c| ≤ ε, since p and b_u may be large and opposite. It does if |p| ≤ ε, whence |b_u| ≤ 2ε, and r ≤ N, that is V ≥ √3:
+|c| ≤ ε, since p and b_u may be large and opposite. It does if |p| ≤ ε, hence |b_u| ≤ 2ε, and r ≤ N, that is V ≥ √3:
 |r p + b_u| = |c + (r − 1) p| ≤ max(N, 2) ε; for N = 1, |b_u| ≤ ε is needed as well. A pair at 0 with all its faces at 0
 among the corner cases makes |p| ≤ ε a consequence: |3p + b_u| ≤ ε.
 
@@ -57,7 +57,7 @@ from fluxforge.stepping._limit import step_limit
 
 
 def has_simplified_features(network: Network) -> bool:
-    """Whether its layers read T, Δt S, Δt/V z and α A/δ (T_N − T_P) alone, and return T' itself."""
+    """Whether the layers of a network read T, Δt S, Δt/V z and α A/δ (T_N − T_P) only, and return T' itself."""
     shape = sparse_network(len(network.layers), 2, 2)
 
     def seen(each: Network) -> list[object]:
@@ -118,12 +118,12 @@ def _has_weights(f: AbstractMLP) -> bool:
 
 
 NEGATED_CASES = tuple(tuple(0.0 - value for value in case) for case in CORNER_CASES[1:])
-# Values that differ by less, relative to their size, are the same.
+# Values that differ by less, relative to their size, count as equal.
 _VALUE_TOLERANCE = 1e-9
 
 
 class TrainingPairs(NamedTuple):
-    """Δt, α, V, Δt/V and α Δt A/(V δ) of the pairs without faces; NaN where there is no such pair, or not one value."""
+    """Δt, α, V, Δt/V and α Δt A/(V δ) of the pairs without faces; NaN without such pairs, or if their values differ."""
 
     dt: float
     diffusivity: float
@@ -133,7 +133,7 @@ class TrainingPairs(NamedTuple):
 
 
 def read_training_pairs(training: Problem) -> TrainingPairs:
-    """The constants of the pairs with one message a cell, which the corner cases are."""
+    """The constants of the training pairs with one message per cell, such as the corner cases."""
     alone = _find_lone_pairs(training)
     conditions = measure_conditions(training)
     columns = (
@@ -156,7 +156,7 @@ def _single_value(values: np.ndarray) -> float:
 
 
 def require_cases(training: Problem, cases: tuple[tuple[float, ...], ...], name: str) -> Hypothesis:
-    """Whether each case G(T_1, T_2, S_1, S_2) is among the graphs without faces."""
+    """The hypothesis that each case G(T_1, T_2, S_1, S_2) is among the graphs without faces."""
     alone = _find_lone_pairs(training)
     values = np.concatenate([np.asarray(training.T), np.asarray(training.S)], axis=1)
     missing = list(cases)
@@ -225,7 +225,7 @@ def linear_bound(eps: float, dt: float, neighbours: int) -> float:
 def corrected_linear_bound(
     eps: float, *, relative: float | np.ndarray = 1.0, offset: float | np.ndarray = 0.0
 ) -> float | np.ndarray:
-    """ε (1 + 4 max(1, ρ)) + |r − 1| |p|, ρ the cell's Δt/V Σ α A/δ over that of a training pair: the best there is.
+    """ε (1 + 4 max(1, ρ)) + |r − 1| |p|, which is attained; ρ is the cell's Δt/V Σ α A/δ over that of a training pair.
 
     `offset` is |r − 1| |p|, r the cell's N Δt/V over the Δt/V of a training pair, p = Δt/V W₂ b_agg of that pair.
     """
@@ -235,7 +235,10 @@ def corrected_linear_bound(
 def check_linear_bound(
     network: Network, training: Problem, problems: Mapping[str, Problem], *, eps: float | None = None
 ) -> BoundCheck:
-    """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
+    """Compare errors with the first theorem's bound on every problem of every mesh, and check its hypotheses.
+
+    ε is the largest training error in a cell unless it is given. Raises InputError if there are no problems.
+    """
     check_problems(problems)
     conditions = {mesh: measure_conditions(each) for mesh, each in problems.items()}
     pairs, weights = read_training_pairs(training), linear_weights(network)
@@ -261,7 +264,7 @@ def _check_linear(network: Network) -> Hypothesis:
 
 
 def _check_biases(weights: LinearWeights | None, pairs: TrainingPairs, eps: float, neighbours: int) -> Hypothesis:
-    """|p| = |Δt/V W₂ b_agg| ≤ ε, and if no cell has two neighbours |b_u| ≤ ε too: their sum alone is not enough."""
+    """|p| = |Δt/V W₂ b_agg| ≤ ε, and if no cell has two neighbours |b_u| ≤ ε, too: a bound on p + b_u is not enough."""
     if weights is None:
         return Hypothesis("biases", False, "a network with hidden units has no single b_agg")
     p, b = message_offset(weights, pairs), weights.bias
@@ -271,14 +274,17 @@ def _check_biases(weights: LinearWeights | None, pairs: TrainingPairs, eps: floa
 
 
 def message_offset(weights: LinearWeights, pairs: TrainingPairs) -> float:
-    """Δt/V W₂ b_agg on a training pair: what the bias of one message adds to T'."""
+    """Δt/V W₂ b_agg on a training pair, which the bias of one message adds to T'."""
     return pairs.pace * weights.flux * weights.message_bias
 
 
 def _largest_corrected_bound(
     weights: LinearWeights, pairs: TrainingPairs, conditions: Mapping[str, Conditions], eps: float
 ) -> float:
-    """The largest over all cells; it also needs the corner cases, bounded data, and Δt at most that of training."""
+    """The largest `corrected_linear_bound` over all cells.
+
+    It also needs the corner cases, bounded data, and Δt at most that of training.
+    """
     p = abs(message_offset(weights, pairs))
     largest = 0.0
     for each in conditions.values():
@@ -298,7 +304,10 @@ def deep_bound(eps: float, dt: float) -> float:
 def check_deep_bound(
     network: Network, training: Problem, problems: Mapping[str, Problem], *, eps: float | None = None
 ) -> BoundCheck:
-    """The theorem on every problem of every mesh; ε is the largest training error in a cell unless it is given."""
+    """Compare errors with the second theorem's bound on every problem of every mesh, and check its hypotheses.
+
+    ε is the largest training error in a cell unless it is given. Raises InputError if there are no problems.
+    """
     check_problems(problems)
     conditions = {mesh: measure_conditions(each) for mesh, each in problems.items()}
     pairs = read_training_pairs(training)
@@ -324,7 +333,7 @@ def _check_small(eps: float, pairs: TrainingPairs) -> Hypothesis:
 
 @dataclass(frozen=True)
 class FourierCheck:
-    """`fourier` = min V/Σ α A/δ, `limit` = 2/λ_max, `ratio` = limit/fourier: 1 where the condition is sharp."""
+    """`fourier` = min V/Σ α A/δ, `limit` = 2/λ_max, `ratio` = limit/fourier, which is 1 if the condition is sharp."""
 
     mesh: str
     cells: int
@@ -334,7 +343,10 @@ class FourierCheck:
 
 
 def fourier_is_sufficient(graph: DualGraph, *, diffusivity: float = 1.0) -> FourierCheck:
-    """Δt_Fourier beside 2/λ_max: sufficient by Gershgorin's circles, while the lemma says necessary."""
+    """Compare Δt_Fourier with the stability limit 2/λ_max.
+
+    By Gershgorin's circles the Fourier condition is sufficient, while the lemma says that it is necessary.
+    """
     fourier = fourier_step(graph, diffusivity)
     limit = step_limit(BUILT_IN["euler"], graph, parameters=HEAT.settings(diffusivity=diffusivity))
     assert limit is not None
