@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions; each raises InputError, of one line that names the argument."""
+"""Checks of the arguments of public functions; each raises InputError, whose one line names the argument."""
 
 import math
 import numbers
@@ -77,7 +77,7 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 
 def check_kind(value: Any, name: str, kind: "type[Kind] | UnionType", wanted: str) -> Kind:
-    """Return an instance of a class, or of one of several; `wanted` describes it in the message."""
+    """Return `value` if it is an instance of `kind`, a class or a union; `wanted` describes `kind` in the message."""
     if not isinstance(value, kind):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")
     return value
@@ -89,7 +89,7 @@ def check_text(value: Any, name: str) -> str:
 
 
 def check_path(value: Any, name: str, wanted: str = "a path") -> str:
-    """Return a path as a string."""
+    """Return a path as a string; an empty one and one with a null character are refused."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(path, str):
         raise InputError(f"{name} should be {wanted}, got {describe_value(value)}")

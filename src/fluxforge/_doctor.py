@@ -20,7 +20,10 @@ COMPILERS = ("cc", "gcc", "clang")
 
 @dataclass(frozen=True)
 class Check:
-    """One check: `missing` if a required component does not work, `optional` if only an extra needs it."""
+    """One check: what was found, and what to install if the component does not work.
+
+    `status` is `missing` for a required component that does not work, `optional` for one that only an extra needs.
+    """
 
     name: str
     status: Status
@@ -30,7 +33,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Examination:
-    """All checks."""
+    """The results of all checks."""
 
     checks: tuple[Check, ...]
 
@@ -72,7 +75,7 @@ def _python() -> Check:
 
 
 def _check_dependency(name: str) -> Check:
-    """A dependency that must be importable."""
+    """Import a required dependency; its version if that succeeds."""
 
     def probe() -> str:
         import_module(name)
@@ -126,7 +129,7 @@ def _gmsh() -> Check:
 
 
 def _extra(name: str, purpose: str, advice: str) -> Check:
-    """An extra, found without importing it: pysr downloads Julia at its first import."""
+    """Look up an optional package without importing it: pysr downloads Julia at its first import."""
     if find_spec(name) is not None:
         return Check(name, "ok", find_version(name) or "version unknown")
     return Check(name, "optional", f"not installed ({purpose})", advice)

@@ -17,7 +17,8 @@ from fluxforge.errors import DocumentError, FluxforgeError, InputError, StorageE
 
 # Names of temporary files; no other program makes such names, so files that match may be removed.
 TEMPORARY = re.compile(r"\.fluxforge-[0-9a-f]{12}-(?P<name>.+)")
-# Errors of the system whatever the path; all others mean a bad path, unless they occur in a held folder.
+# Errors that are the system's whatever the path (disk full, too many open files). All other errors mean that the path
+# is bad, unless they occur in a held folder.
 _SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 # The folders that runs of this process hold, each with its device and inode at the start.
 _held: dict[Path, tuple[int, int]] = {}
@@ -25,9 +26,9 @@ _held: dict[Path, tuple[int, int]] = {}
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """For the block, a write does not create the folder again if it is removed or replaced.
+    """Within the `with` block, a write fails if `folder` was removed or replaced, and does not create it again.
 
-    Every OSError in it becomes a StorageError, not an InputError: the path was valid when the run began.
+    An OSError of a write in the folder becomes StorageError, not InputError: the path was valid when the run began.
     """
     place = Path(os.path.abspath(folder))
     nested = place in _held
@@ -40,7 +41,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
 
 def refuse_removed(path: Path) -> None:
-    """Raise OSError if a held folder around `path` is gone, or another folder has its name."""
+    """Raise OSError if a held folder that contains `path` was removed, or replaced by another of the same name."""
     place = Path(os.path.abspath(path))
     for folder, identity in _held.items():
         if place.is_relative_to(folder) and _identity(folder) != identity:
@@ -148,17 +149,17 @@ def _create(temporary: Path, path: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """The system's words for an error, or else its message."""
+    """The system's description of an error (`strerror`), or else the message of the exception."""
     return str(getattr(error, "strerror", None) or error)
 
 
 def escape_unprintable(text: str) -> str:
-    r"""The text on one line, for a message: whatever does not print is escaped (`\n`, `\x00`, `\u202e`)."""
+    r"""The text on one line, for a message: unprintable characters are escaped (`\n`, `\x00`, `\u202e`)."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
 def to_json_values(value: Any) -> Any:
-    """The value as JSON types: numbers that are not finite become null, paths texts, tuples and arrays lists."""
+    """Convert to JSON types: non-finite numbers to null, paths to strings, tuples and arrays to lists."""
     match value:
         case Mapping():
             return {str(key): to_json_values(entry) for key, entry in value.items()}
@@ -168,7 +169,7 @@ def to_json_values(value: Any) -> Any:
             return None
         case Path():
             return os.fspath(value)
-    # Arrays and their numbers are known by this method: NumPy and JAX are not imported to print a document.
+    # Arrays and NumPy numbers are recognised by this method, so that printing a document imports neither NumPy nor JAX.
     if (to_list := getattr(value, "tolist", None)) is not None:
         return to_json_values(to_list())
     return value
@@ -197,7 +198,7 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
     except (OSError, ValueError) as error:
         raise DocumentError(f"{escape_unprintable(str(path))}: cannot be read ({reason(error)})") from error
     try:
-        # ValueError: what is not UTF-8 or not JSON, keys given twice, and numbers of thousands of digits.
+        # ValueError: text that is not UTF-8 or not JSON, a key given twice, an integer of thousands of digits.
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{path}: is not JSON we can use ({error})") from error

@@ -16,7 +16,7 @@ LIBRARIES = ("fluxforge", "jax", "equinox", "optax", "numpy", "scipy", "sympy", 
 
 
 def free_memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes still available, in the machine and in the container; None if the system does not report them."""
+    """Free memory in bytes, the lesser of the machine's and the container's; None if the system reports neither."""
     known = [size for size in (_free_in_machine(meminfo), _free_in_group(groups)) if size is not None]
     return min(known, default=None)
 
@@ -45,8 +45,9 @@ def _free_in_group(groups: Path) -> int | None:
 def release_programs(maps: Path = Path("/proc/self/maps"), most: Path = Path("/proc/sys/vm/max_map_count")) -> bool:
     """Drop what JAX has compiled if this process has more than half of the memory mappings it may have.
 
-    Every compiled program holds some, a discovery about 2,000; past the last one XLA ends the process. Programs that
-    are needed again are compiled again. Returns whether they were dropped; systems without these files have no limit.
+    Every compiled program holds some mappings, a discovery about 2,000; at the limit XLA ends the process. Programs
+    that are needed again are compiled again. Returns True if they were dropped; on systems without the file `maps`,
+    which have no such limit, nothing is dropped.
     """
     try:
         held = maps.read_bytes().count(b"\n")
@@ -87,7 +88,7 @@ def count_threads() -> int:
 
 
 def find_version(package: str) -> str | None:
-    """The installed version of a package; None if it is not installed, or not as a package."""
+    """The installed version of a package; None if it is not installed, or has no metadata."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """`State`, on first use: asking jaxtyping for JAX's array imports JAX, which meshes do without."""
+    """`State` is made at its first use: importing `jaxtyping.Array` imports JAX, which meshes do not need."""
     if name == "State":
         from jaxtyping import Array
 
