@@ -38,13 +38,13 @@ from fluxforge.stepping._frozen_flux import FrozenFlux, face_coefficients, face_
 
 FIELDS = ("smooth", "noise")
 LONG_RUN = 1_000
-# Far from the seeds of training and of `evaluation`.
+# Added to the seed of a recipe, so that these meshes are not those of training or of `evaluation`.
 _SEED = 2 * 10**6
-# Keeps the jumps of parameters apart from what else is drawn on a mesh.
+# Second word of the seed of the jumps of parameters, so that they are independent of other draws with the same seed.
 _JUMPS = 11
 # Tolerance of the resolved step: errors of a thousandth are measured to four digits.
 _TOLERANCE = 1e-9
-# A field counts as blown up where it exceeds so many times what initial values, sources and walls can explain.
+# A run has blown up if |u| exceeds the bound by initial values, sources and walls by more than this factor.
 _GROWTH = 10.0
 MIXED: Conditions = {"left": Dirichlet(1.0), "right": Neumann(0.5), "bottom": Neumann(0.0), "top": Dirichlet(0.0)}
 # Cells per side of squares, on which the two-point flux is consistent.
@@ -52,33 +52,33 @@ SIDES = (8, 16, 32, 64)
 # Largest deviation from 1 of the rate of smooth fields, extrapolated to h = 0: the rest of order h⁴ is below a
 # thousandth.
 LARGEST_RATE_ERROR = 0.005
-# The part of the network's gain over its integrator that a formula must keep.
+# The least share of the network's gain over its integrator that the formulas must keep to be accepted.
 LEAST_KEPT = 0.8
 # Largest change of the total in a closed box, relative to it: sums over 100,000 cells round to 1e-13 of it.
 LARGEST_DEFECT = 1e-11
-# Relative to the change of a step: a network whose error is below this may err more than its integrator, as at short
+# An error below this, relative to the change of a step, passes even if the integrator's is smaller, as it is at short
 # steps.
 NEGLIGIBLE = 1e-3
-# Steps across the trained range at which a network is held against its integrator.
+# Number of time steps across the trained range at which a network is compared with its integrator.
 STEPS = 4
-# Steps at which coefficients are looked at, as shares of the longest.
+# Time steps at which coefficients are sampled, as shares of the longest.
 STEP_SHARES = (0.1, 0.3, 0.6, 1.0)
-# The numbers of faces by name, and the coefficients of every stage there, at one step.
+# At one time step: the dimensionless numbers of the faces by name, and per weighted stage the coefficients there.
 FaceSample: TypeAlias = tuple[dict[str, np.ndarray], list[np.ndarray]]
-# Faces of each step in the figure of the coefficients.
+# Number of faces per time step in the figure of the coefficients.
 POINTS = 60
 
 
 @lru_cache(maxsize=8)
 def unseen_mesh(cells: int, seed: int) -> Mesh:
-    """An irregular mesh of about that many cells."""
+    """An irregular mesh of about `cells` cells that training and `evaluation` do not use."""
     wanted = recipe.Meshes(meshes=1, cells=(cells, cells), kinds=("irregular",))
     return meshes(wanted, seed + _SEED)[0]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One mesh at one step, with all that does not depend on the field."""
+    """A mesh, the equation with its parameters there, and a time step of `fourier` reference steps."""
 
     graph: DualGraph
     equation: Equation
@@ -87,16 +87,16 @@ class Case:
 
     @cached_property
     def dt(self) -> float:
-        """Δt, in units of what passes through faces alone: it does not depend on the state."""
+        """Δt, from the reference step without the reaction, which would make it depend on the state."""
         still = replace(self.equation, reaction=sp.S.Zero)
         return self.fourier * reference_step(still, self.graph, self.parameters)
 
     def step(self, network: FluxNetwork) -> FrozenFlux:
-        """The network's step."""
+        """The step u ↦ u' of the network."""
         return self.weigh_fluxes(network, face_coefficients(network, self.graph, self.dt, parameters=self.parameters))
 
     def weigh_fluxes(self, network: FluxNetwork, coefficients: Sequence[SlotField | float]) -> FrozenFlux:
-        """The step of the network's integrator with other coefficients."""
+        """The step of the network's integrator with given coefficients: per stage a field over slots or a number."""
         return freeze_flux(
             network.tableau,
             self.equation,
@@ -108,11 +108,11 @@ class Case:
         )
 
     def plain(self, network: FluxNetwork) -> FrozenFlux:
-        """The step of the network's integrator itself."""
+        """The step of the network's integrator without learned coefficients: all are 1."""
         return self.weigh_fluxes(network, [1.0] * len(network.weighted))
 
     def formula(self, network: FluxNetwork, formulas: Sequence[sp.Expr]) -> FrozenFlux:
-        """The step with a formula of the faces' numbers in place of each MLP."""
+        """The step with a formula of the faces' dimensionless numbers in place of each MLP."""
         numbers = face_numbers(self.equation, self.graph, self.dt, parameters=self.parameters)
         values = {symbol(name): numbers[name] for name in numbers}
         with np.errstate(all="ignore"):
@@ -132,9 +132,10 @@ class Case:
 
 
 def initial_field(graph: DualGraph, kind: str, seed: int, equation: Equation = HEAT) -> CellField:
-    """A smooth field that vanishes at the walls of the unit square, or white noise.
+    """Initial values of `kind` "noise", independent per cell, or "smooth", zero at the walls of the unit square.
 
-    From −1 to 1; from 0 to 1 where something reacts: beyond, solutions such as that of Fisher's equation blow up.
+    They lie in [−1, 1]; of an equation with a reaction in [0, 1], since solutions of Fisher's equation with negative
+    initial values blow up.
     """
     if kind == "noise":
         least = -1.0 if equation.reaction == 0 else 0.0
@@ -148,7 +149,7 @@ def initial_field(graph: DualGraph, kind: str, seed: int, equation: Equation = H
 def mesh_parameters(
     equation: Equation, values: Mapping[str, recipe.Value], graph: DualGraph, *, jumps: float, seed: int
 ) -> Settings:
-    """The parameters on one mesh: those given per cell times factors of up to `jumps` either way, cell by cell."""
+    """The parameters on one mesh; those given per cell are multiplied by random factors in [1/jumps, jumps]."""
     parameters: dict[str, Any] = dict(values)
     rng = np.random.default_rng([seed, _JUMPS])
     for p in equation.parameters:
@@ -160,7 +161,7 @@ def mesh_parameters(
 
 
 def mixed_walls(equation: Equation) -> Conditions:
-    """Dirichlet, Neumann and insulated walls of a square; inflow values where nothing diffuses."""
+    """Dirichlet, Neumann and insulated walls of the unit square; of an equation without diffusion, inflow walls."""
     if equation.diffusion == 0:
         return {"left": Inflow(1.0), "right": Inflow(0.0), "bottom": Inflow(0.5), "top": Inflow(0.0)}
     return MIXED
@@ -172,7 +173,7 @@ def relative_error(new: CellField, exact: CellField, T: CellField) -> float:
 
 
 def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellField) -> float:
-    """The least error of fixed coefficients, one a stage, chosen for this very field."""
+    """The least relative error that one fixed coefficient per stage can have for this field, found by Nelder–Mead."""
 
     def error(c: np.ndarray) -> float:
         return relative_error(case.weigh_fluxes(network, [float(each) for each in c])(T), exact, T)
@@ -183,10 +184,10 @@ def best_constants(network: FluxNetwork, case: Case, T: CellField, exact: CellFi
 
 
 def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier: float) -> bool:
-    """Whether 1,000 steps at a Fourier number exceed all bounds: with T = 0 at the walls, or with source and walls."""
+    """Whether 1,000 steps of `fourier` reference steps blow up, with T = 0 at the walls or mixed walls and S = 1."""
     for boundary, size in ((None, 0.0), (mixed_walls(case.equation), 1.0)):
         graph = dual(mesh, boundary, equation=case.equation)
-        # A step that suits a mesh whose whole boundary is held, as in training.
+        # Both runs have the Δt of the graph whose walls are all Dirichlet, as in training.
         dt = fourier / case.fourier * case.dt
         coefficients = face_coefficients(network, graph, dt, parameters=case.parameters)
         S = np.full(graph.cells, size)
@@ -208,7 +209,10 @@ def blows_up(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case, fourier
 
 
 def conservation_defect(network: FluxNetwork, mesh: Mesh, T: CellField, case: Case) -> float:
-    """|Σ c V u' − Σ c V u| over Σ c V |u| of one step in a closed box, without reaction: transport goes in circles."""
+    """|Σ c V u' − Σ c V u| over Σ c V |u| of one step in a closed box, without reaction.
+
+    A constant velocity is replaced by a vortex of that speed, which does not cross the walls.
+    """
     graph, parameters, velocity = dual(mesh, Neumann()), dict(case.parameters), case.equation.velocity
     if velocity is not None:
         speed = float(np.linalg.norm(np.asarray(parameters[velocity], float)))
@@ -230,7 +234,7 @@ def measure_carry(
     cells: Sequence[int],
     fourier: float,
 ) -> Iterator[CarryRow]:
-    """One row per mesh and field, from the smallest mesh to the largest."""
+    """Errors on unseen meshes of `cells` cells each: one row per mesh and kind of field, in the order of `cells`."""
     for count in cells:
         mesh = unseen_mesh(count, seed)
         graph = dual(mesh)
@@ -257,10 +261,10 @@ def measure_carry(
 def effective_rates(
     network: FluxNetwork, values: Mapping[str, recipe.Value], fourier: float, sides: Sequence[int] = SIDES
 ) -> tuple[EffectiveRow, ...]:
-    """The part of ∂u/∂t = f(u) that a step of a smooth field has, ⟨u' − u, Δt f⟩/⟨Δt f, Δt f⟩, as squares are refined.
+    """The rate of a step of a smooth field relative to ∂u/∂t = f(u), on n × n squares for each n of `sides`.
 
-    Of heat that is the diffusivity the field sees, over α. Δt is so many reference steps, so that it tends to 0, and
-    the number to 1 where the step solves the equation.
+    It is ⟨u' − u, Δt f⟩/⟨Δt f, Δt f⟩; for heat, the effective diffusivity over α. Δt is `fourier` reference steps, so
+    that it tends to 0 with h; the rate then tends to 1 if the step is consistent with the equation.
     """
     rows = []
     for n in sides:
@@ -276,7 +280,7 @@ def effective_rates(
 def errors_by_step(
     network: FluxNetwork, graph: DualGraph, parameters: Settings, steps: tuple[float, float], seed: int
 ) -> tuple[StepRow, ...]:
-    """Errors of the network and of its integrator over the trained steps on one mesh, longest first."""
+    """Errors of network and integrator on one mesh at time steps across the trained range `steps`, longest first."""
     rows = []
     for fourier in np.geomspace(steps[1], steps[0], STEPS):
         case = Case(graph, network.equation, parameters, float(fourier))
@@ -292,7 +296,7 @@ def errors_by_step(
 def sample_faces(
     network: FluxNetwork, graph: DualGraph, parameters: Settings, *, longest: float
 ) -> Iterator[FaceSample]:
-    """The faces of every cell of a mesh, at steps up to the longest."""
+    """Dimensionless numbers and coefficients in all used slots of a mesh, at several time steps up to `longest`."""
     used = graph.slot_mask
     for share in STEP_SHARES:
         dt = Case(graph, network.equation, parameters, share * longest).dt
@@ -309,7 +313,7 @@ def coefficient_points(
     longest: float,
     formulas: Mapping[str, sp.Expr] | None,
 ) -> dict[str, CoefficientPoints]:
-    """The coefficients of some faces of a mesh against Fo_P + Fo_N, over the trained steps, for a figure."""
+    """Coefficients of randomly chosen faces against Fo_P + Fo_N at several time steps up to `longest`, for a figure."""
     rng = np.random.default_rng(0)
     columns: dict[str, list[np.ndarray]] = {each.coefficient.name: [] for each in network.weighted}
     totals, drawn = [], {name: list[np.ndarray]() for name in columns}
@@ -338,7 +342,7 @@ def coefficient_points(
 def judge_network(
     rows: Sequence[CarryRow], steps: Sequence[StepRow], effective: Sequence[EffectiveRow]
 ) -> dict[str, bool]:
-    """The conditions on a network, in words, and whether each holds; one on an error that is not finite does not."""
+    """Whether each condition on a network holds, by its text; a condition on an error that is not finite fails."""
     return {
         "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
         "one step errs less than the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
@@ -355,9 +359,10 @@ def judge_network(
 def judge_run(
     checks: Mapping[str, bool], certificate: Certificate | None, refusal: str | None
 ) -> tuple[str, tuple[str, ...]]:
-    """An approximation where the network passes and formulas keep its gain and its equation, otherwise refused.
+    """The verdict of a run and its reasons, one line per condition.
 
-    `certificate` is that of the formulas; None if there are none.
+    "approximation" if all `checks` of the network hold and the formulas keep its gain and solve the equation, otherwise
+    "refused". `certificate` is that of the formulas; None if there are none.
     """
     checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": certificate is not None}
     if certificate is not None:
@@ -371,7 +376,7 @@ def judge_run(
 
 
 def limit_rate(effective: Sequence[EffectiveRow]) -> float:
-    """The rate in the limit of small squares, from the last two: Δt, and with it what is off, is of order h²."""
+    """The rate as h → 0, extrapolated from the two finest meshes: Δt, and so the error of the rate, is of order h²."""
     before, last = (np.nan if row.rate is None else row.rate for row in effective[-2:])
     return float(last + (last - before) / 3)
 

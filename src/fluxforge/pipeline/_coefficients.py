@@ -1,10 +1,10 @@
 """Order in time and stability of formulas of the coefficients of a network in the form of a flux.
 
-Formulas of coefficients have to keep the network's order in time. With order 2 they are searched as g in
-c = 1 + total/(1 + total) g. Whatever g is, as long as it is bounded as Δt → 0, what c adds to the integrator is of
-third order in Δt. A candidate that is not bounded there, such as one with 1/total or log(total), is left out. With
-order 1, c itself is searched, and candidates that grow as a power of 1/Δt are left out: with those the limit of small
-steps is another equation.
+Formulas of coefficients have to preserve the network's order in time. With order 2 the search is for g in
+c = 1 + total/(1 + total) g: for every g that is bounded as Δt → 0, c changes the step of the integrator by O(Δt³) only.
+Candidates that are not bounded there, such as 1/total or log(total), are omitted. With order 1 the search is for c
+itself, and candidates that grow like a power of 1/Δt are omitted, since the scheme would not be consistent with the
+equation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,20 +26,21 @@ from fluxforge.scheme._tableau import Tableau
 from fluxforge.scheme._weighted import face_invariants
 from fluxforge.stepping._exponential import amplification, optimal_polynomial
 
-# `total` at which g is looked at, and the most it may still change by from one to the next, relative to its size or to
-# 1: log(total) changes by seven, 1/total a thousandfold, √total by 1e-4.
+# Values of `total` at which g is evaluated, and its largest change from one to the next, relative to max(1, |g|), for
+# which it counts as bounded: log(total) changes by 7, 1/total by a factor of 1000, √total by 1e-4.
 _SMALL_TOTALS = (1e-8, 1e-11, 1e-14)
 _CHANGE_TOLERANCE = 1e-3
-# The most that a coefficient may grow by from one to the next: log(total) grows by a third, 1/√total by 31.
+# Largest factor by which c may grow from one of these values to the next: log(total) grows by a third, 1/√total by a
+# factor of 31.
 _LARGEST_GROWTH = 10.0
-# Values of the other numbers, which lie between 0 and 1; those of a reaction, r Δt, vanish with Δt.
+# Samples of the other invariants, which lie between 0 and 1; those of a reaction, r Δt, are scaled with `total`.
 _OTHER_INVARIANTS = np.array([0.05, 0.17, 0.4])
-# A mesh of equilateral triangles: both cells alike, and three faces of equal share.
+# On equilateral triangles both cells of a face are equal, and each of the three faces has the same share.
 _CONTRAST, _SHARE = 0.0, 1.0 / 6.0
 # Steps are tried from short to long, each 0.2 % longer than the last, up to eight times the best interval.
 _FIRST_STEP, _STEP_RATIO = 1e-2, 1.002
 _POINTS = 400
-# |R| − 1 that round-off explains: a polynomial of degree eight of numbers up to a hundred.
+# Allowed excess of |R| over 1 by round-off: R is a polynomial of degree up to eight at arguments up to a hundred.
 _ROUND_OFF = 1e-9
 
 Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
@@ -48,7 +49,8 @@ Coefficients = Callable[[np.ndarray], Sequence[np.ndarray]]
 def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | None) -> Stability | None:
     """The stability intervals β of the network, its formulas and its integrator, with those of RKL2 and the optimum.
 
-    None for an equation that does more than diffuse, whose modes are not on the negative axis, and for a free network.
+    None for a free network, and for an equation that does more than diffuse, whose eigenvalues are not on the negative
+    axis.
     """
     if network.free or set(face_invariants(network.equation)) != {"total", "contrast", "share"}:
         return None
@@ -68,12 +70,16 @@ def measure_stability(network: FluxNetwork, formulas: Mapping[str, sp.Expr] | No
 
 
 def stability_interval(tableau: Tableau, coefficients: Coefficients, best: float) -> float:
-    """The largest β such that at every step up to β/2 Fourier steps |R| ≤ 1 for all modes of a uniform mesh."""
+    """The largest β such that |R| ≤ 1 for all modes of a uniform mesh at every time step up to β/2 Fourier steps.
+
+    `coefficients` gives the coefficient of every stage at an array of `total`; `best` is the optimal interval, of which
+    the search goes up to eight times.
+    """
     longest = 8.0 * best
     reach = np.geomspace(_FIRST_STEP, longest, int(np.log(longest / _FIRST_STEP) / np.log(_STEP_RATIO)))
     # Chebyshev points of [−β, 0], 0 left out: R(0) = 1.
     shape = -0.5 * (1.0 - np.cos(np.pi * np.arange(1, _POINTS + 1) / _POINTS))
-    # Fo of every cell is β/2, and `total` the sum of two.
+    # Fo of every cell is β/2, so that `total` = Fo_P + Fo_N is β.
     values = [np.broadcast_to(each, reach.shape)[:, None] for each in coefficients(reach)]
     largest = np.abs(amplification(tableau, reach[:, None] * shape, values)).max(axis=1)
     beyond = np.flatnonzero(~(largest <= 1.0 + _ROUND_OFF))
@@ -97,16 +103,16 @@ def _network_values(network: FluxNetwork, total: np.ndarray) -> list[np.ndarray]
 
 
 def learned_values(coefficients: CellField, total: CellField, order: int) -> CellField:
-    """The values that a formula is searched for: the coefficient itself, or with order 2 the g in it."""
+    """The values that the search fits: with order 1 the coefficient itself, with order 2 its g."""
     if order == 1:
         return coefficients
     return np.asarray((coefficients - 1.0) * (1.0 + total) / total)
 
 
 def impose_order(front: Front, order: int) -> Front:
-    """The candidates as formulas of the coefficients, those left out that would lower the order.
+    """The candidates of a search as formulas of the coefficient c, without those that would lower the order in time.
 
-    Raises DiscoveryError where none is left.
+    Raises DiscoveryError if none is left.
     """
     keeps = is_consistent if order == 1 else is_bounded
     kept = [each for each in front.candidates if keeps(each.expression)]
@@ -120,7 +126,7 @@ def impose_order(front: Front, order: int) -> Front:
 
 
 def is_bounded(g: sp.Expr) -> bool:
-    """Whether a formula of the faces' numbers settles to a number as Δt, and with it total, goes to 0."""
+    """Whether a formula of the faces' numbers has a finite limit as Δt, and with it `total`, goes to 0."""
     values = _evaluate_near_zero(g)
     if not np.isfinite(values).all():
         return False
@@ -129,13 +135,13 @@ def is_bounded(g: sp.Expr) -> bool:
 
 
 def is_consistent(c: sp.Expr) -> bool:
-    """Whether c Δt vanishes with Δt, so that a step with this coefficient is Δt f(u) to first order."""
+    """Whether c Δt → 0 with Δt, so that a step with this coefficient is Δt f(u) to first order."""
     size = np.maximum(1.0, np.abs(_evaluate_near_zero(c)))
     return bool(np.isfinite(size).all() and (size[1:] <= _LARGEST_GROWTH * size[:-1]).all())
 
 
 def _evaluate_near_zero(g: sp.Expr) -> np.ndarray:
-    """A formula of the faces' numbers at ever shorter steps, a row for each."""
+    """Values of a formula of the faces' numbers at ever shorter Δt: a row per value of `total`, a column per sample."""
     rows = []
     for t in _SMALL_TOTALS:
         numbers = {

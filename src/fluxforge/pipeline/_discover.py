@@ -1,4 +1,4 @@
-"""`discover`: a recipe in, a run out."""
+"""`discover` and `resume`: run the recipe of a discovery to its end in a run folder."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -96,19 +96,22 @@ def free_folder(spec: recipe.Recipe) -> Path:
 
 
 def check_feasible(spec: recipe.Recipe) -> None:
-    """Refuse, before any training, a recipe that cannot be run to its end; raises InputError."""
+    """Raise InputError, before any training, for a recipe that cannot be run to its end."""
     recipe.check(spec)
     KINDS[run_kind(spec)].check(spec)
 
 
 def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> Run:
-    """Continue an interrupted run; of a finished one, read the result and write files that are missing again."""
+    """Continue an interrupted run; for a finished one, read the result and restore missing files.
+
+    Raises InputError if the folder has no run, or another process uses it.
+    """
     with RunFolder.open(Path(output), warn=warn) as folder:
         return finish_run(recipe_of(folder), folder, tell)
 
 
 def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
-    """Run the stages that are not finished in a folder; of a finished run, check the files."""
+    """Run the stages that are not finished in a folder, and return the run; for a finished run, check its files."""
     kind = KINDS[run_kind(spec)]
     result = read_result(spec, folder)
     if result is None:
@@ -123,7 +126,7 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
 
 
 def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
-    """From a recipe to the formula of its network with verdict and certificate, step by step."""
+    """Train the networks of a recipe, distil, judge and certify a formula, and search formulas without a network."""
     trained = train_network(spec, folder, tell)
     distilled = distil_network(trained, spec, folder, tell)
     judged = judge_formula(distilled, spec, tell)
@@ -133,7 +136,10 @@ def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
 
 
 def explain(network: Network, spec: recipe.Recipe, output: Path) -> Discovery:
-    """From a network that is trained already to its formula and certificate, in a run folder; returns the record."""
+    """Distil, judge and certify the formula of a trained network in the run folder `output`; returns the record.
+
+    A finished discovery in that folder is read back.
+    """
     with run_folder(output, spec, warn=lambda _: None) as folder:
         if (done := folder.read_stage(DISCOVERY)) is not None:
             check_outputs(folder, spec, lambda into: None)
@@ -147,13 +153,13 @@ def explain(network: Network, spec: recipe.Recipe, output: Path) -> Discovery:
 
 
 def search_without_network(spec: recipe.Recipe, tell: Progress) -> AblationResults:
-    """Search formulas in the data themselves, for comparison with that of the network."""
+    """Search formulas in the data themselves (the ablation), for comparison with the formula of the network."""
     tell("searching without a network", 0, 1)
     return msgspec.convert(ablate(spec).document(), AblationResults)
 
 
 def save_schemes(outcome: Outcome[SomeResult], folder: Path) -> tuple[Path, ...]:
-    """Write the schemes and the certificate of an outcome; returns the paths."""
+    """Write the schemes and the certificate of an outcome; returns the paths, none if there is no scheme."""
     if outcome.scheme is None or outcome.certificate is None:
         return ()
     scheme_path, certificate_path = (folder / name for name in name_outputs(outcome.result))
@@ -170,7 +176,7 @@ def write_outputs(
     """Write schemes, certificate and report, and record the digests of all files; returns the record of the run."""
     began = perf_counter()
     texts = save_schemes(outcome, folder.path)
-    # As it will be read, so that a report that is written again is the same.
+    # The report is written from the record as it is read back, so that a report written later is identical.
     result = from_document(to_document(outcome.result), type(outcome.result), folder.path)
     paths = report(replace(outcome, result=result), folder, folder.path)
     record_outputs(folder, spec, (*paths, *(folder.path / name for name in outcome.networks)), texts=texts)
@@ -178,7 +184,7 @@ def write_outputs(
 
 
 def check_networks(spec: recipe.Recipe) -> None:
-    """Refuse a recipe of networks on graphs that is too large, or has nothing to end in; raises InputError."""
+    """Raise InputError for a recipe of networks on graphs that is too large or has neither arms nor a search."""
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
@@ -191,9 +197,10 @@ def check_networks(spec: recipe.Recipe) -> None:
 
 @dataclass(frozen=True)
 class RunKind(Generic[SomeResult]):
-    """How runs of one kind are checked before they begin, run to their outcome, and reported.
+    """The functions for one kind of runs: check a recipe before the run, run it to its outcome, write the report.
 
-    `verified` says that the report shows the whole certificate: one that is written again needs it anew.
+    If `verified`, the report shows the whole certificate, which is not stored and is computed again for a report that
+    is written again.
     """
 
     discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[SomeResult]]
@@ -203,8 +210,8 @@ class RunKind(Generic[SomeResult]):
 
 
 def read_outcome(result: SomeResult, kind: RunKind[SomeResult], into: Path, tell: Progress) -> Outcome[SomeResult]:
-    """The outcome of a finished run, to write its report again; its scheme is in `into`."""
-    # The first report was written before its own duration was known.
+    """The outcome of a finished run, from its record and the scheme file in `into`, to write its report again."""
+    # Without the duration of the report, which the first report could not show.
     seconds = {name: value for name, value in result.seconds.items() if name != "report"}
     scheme = load(path) if (path := into / name_outputs(result)[0]).exists() else None
     certificate = verify_scheme(scheme, tell) if kind.verified and scheme is not None else None
@@ -219,4 +226,4 @@ KINDS: Mapping[str, RunKind[Any]] = {
     LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None),
     SKEW: RunKind(discover_skew, report_skew, check_skew),
 }
-"""Kinds of runs by the names that `run_kind` gives them."""
+"""The functions of each kind of runs, by the name that `run_kind` returns."""

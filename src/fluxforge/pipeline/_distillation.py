@@ -1,9 +1,9 @@
 """From a recipe to the formula of its network: train, then distil by one of two routes.
 
-The route through the modules searches a formula for every MLP; the formulas are composed, chosen together, and their
-constants refitted. The route through the stencil reads what a step does to its neighbours as powers of geometry:
-∂T'_P/∂T_N ≈ c A^a δ^b V^v Δt^t over one hop says what the flux is. If the coefficient over two hops is the product of
-two such factors, the step is a series in ΔtL; its constants are those of least residual, in the limit of small steps.
+The route `modules` searches a formula for every MLP; one candidate per MLP is chosen such that their composition
+describes the network, and its constants are refitted. The route `stencil` fits the Jacobian of a step by powers of the
+geometry: ∂T'_P/∂T_N ≈ c A^a δ^b V^v Δt^t over one hop gives the flux. If the coefficient over two hops is the product
+of two such factors, the step is a series in ΔtL; its constants are those of least residual as Δt → 0.
 """
 
 import math
@@ -51,18 +51,18 @@ from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import Evidence, FrontTable, Laws, from_document, to_document
 from fluxforge.train._train import train
 
-# Problems that constants are refitted to, and how many such sets tell the scatter.
+# Problems per set that constants are refitted to, and number of independent sets, from which their scatter follows.
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
 _SAMPLES = 2**29
-# A power that is this near to a whole number is that number.
+# A fitted power is taken as the nearest whole number if it differs from it by no more than this.
 POWER_TOLERANCE = 0.25
 PROBLEMS = 24
 
 
 def train_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedMember:
-    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the one of least loss.
+    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the network of least loss.
 
-    Raises TrainingError if none has a finite loss. Seconds are those of this process.
+    Raises TrainingError if none has a finite loss. The seconds do not include those of an interrupted process.
     """
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
@@ -80,8 +80,8 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
     formula: Formula | None = None
     refusal: str | None = None
     fronts: dict[str, FrontTable] | None = None
-    # Findings about formulas become a refusal. A full disk, too little memory or a fault of the program is none of
-    # these: it is raised, and nothing is recorded.
+    # Only these errors are findings about formulas, and become a refusal. Others, such as a full disk or too little
+    # memory, are raised, and nothing is recorded.
     try:
         if spec.search.route == "stencil":
             with add_seconds(seconds, "distil"):
@@ -99,7 +99,10 @@ def distil_network(trained: TrainedMember, spec: recipe.Recipe, folder: RunFolde
 
 
 def measure_network_loss(network: Network, spec: recipe.Recipe) -> float:
-    """The network's own loss; where the limit of small steps counts, at the shortest it was trained with."""
+    """The mean loss of the network on fresh problems, in float64.
+
+    If the loss determines a formula for small steps only, at the shortest time steps of the training.
+    """
     with jax.enable_x64(True):
         loss_spec = with_shortest_steps(spec) if needs_small_steps(spec) else spec
         return loss_on(cast(network, "float64"), fresh_problems(source(loss_spec, dtype="float64"), spec), spec)
@@ -108,7 +111,7 @@ def measure_network_loss(network: Network, spec: recipe.Recipe) -> float:
 def fronts_of(
     network: Network, spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[list[Sampled], dict[str, Front]]:
-    """A table and a search per MLP; searches finished before are read back."""
+    """For each MLP its table of samples and the front of its search; finished searches are read back."""
     assert spec.search is not None
     sampled = sample_modules(network, spec, spec.search.samples)
     fronts: dict[str, Front] = {}
@@ -123,16 +126,16 @@ def fronts_of(
 
 
 def sample_modules(network: Network, spec: recipe.Recipe, rows: int) -> list[Sampled]:
-    """A table of inputs and outputs per MLP; raises DiscoveryError where a network overflows."""
+    """A table of inputs and outputs per MLP, of `rows` rows; raises DiscoveryError if the network overflows."""
     problems = draw_problems(source(spec), spec, _SAMPLES, rows)
     try:
         return sample(network, problems, rows=rows)
-    except InputError as error:  # numbers that are not finite, of a network that overflows
+    except InputError as error:  # the values of a network that overflows are not finite
         raise DiscoveryError(f"stage distil: {error}") from error
 
 
 def search_module(each: Sampled, spec: recipe.Recipe) -> Front:
-    """The candidate formulas of an MLP; raises DiscoveryError where it is constant, or where all of them mix units."""
+    """The candidate formulas of an MLP; raises DiscoveryError if it is constant or all candidates mix units."""
     assert spec.search is not None
     wanted = spec.search
     if each.table.is_constant:
@@ -159,7 +162,10 @@ def compose_formula(
     spec: recipe.Recipe,
     network_loss: float,
 ) -> Formula:
-    """The simplest combination that does what the network does; where the loss looks ahead, for small steps."""
+    """The simplest combination of candidates that reproduces the network, with refitted constants.
+
+    If the loss determines a formula for small steps only, its constants are extrapolated to Δt = 0.
+    """
     assert spec.search is not None
     at_small_steps = needs_small_steps(spec)
     with jax.enable_x64(True):
@@ -184,13 +190,13 @@ def compose_formula(
         problems = problems_by_step(spec, ladder(spec), REFIT_PROBLEMS)
         limit = small_steps(choice.free, spec.loss, problems)
         evidence = Evidence(fronts=tables, combinations_tried=choice.tried, against_step=limit_rows(limit))
-        # The larger uncertainty: of the extrapolation, or over sets of samples.
+        # The larger of two uncertainties: of the extrapolation, and over the sets of samples.
         both = {name: max(error, choice.fitted.uncertainty[name]) for name, error in limit.fitted.uncertainty.items()}
         return Formula(choice.free, replace(limit.fitted, uncertainty=both), evidence)
 
 
 def _read_front(table: FrontTable, each: Sampled) -> Front:
-    """The front of a finished search; an error that is null was not finite."""
+    """The front of a finished search from its record, in which an error that was not finite is null."""
     rows = (
         Candidate(parse(row.formula, each.table.names), row.complexity, math.nan if row.error is None else row.error)
         for row in table.rows
@@ -199,14 +205,17 @@ def _read_front(table: FrontTable, each: Sampled) -> Front:
 
 
 def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Formula:
-    """The stencil's structure with the constants of small steps."""
+    """The formula by the route `stencil`: its structure from powers of the geometry, its constants in the limit Δt → 0.
+
+    Raises DiscoveryError if the powers are not those of a flux, or over two hops of another one than the flux repeated.
+    """
     with jax.enable_x64(True):
         tell("reading the stencil", 0, 2)
         near, far = read_laws(network, spec)
         flux = flux_of_law(near, recipe.equation_of(spec))
         whole = _is_whole(far)
-        # Over two hops the network's own error may blur the powers; whether the flux repeated is what it does is then
-        # judged by how much that explains. Powers that are whole and others than twice the flux's are no such case.
+        # Over two hops the fitted powers need not be whole, because of the network's own error. The repeated flux is
+        # then tested only by how much of the network it explains. Whole powers that differ from it refute it.
         if whole and not is_repeated(near, far):
             raise DiscoveryError(
                 f"stage distil: the stencil over two hops, {describe_law(far)}, is not the flux repeated"
@@ -224,7 +233,10 @@ def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Fo
 
 
 def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw]:
-    """Of one hop and of two, at the shortest steps trained with: at longer ones further terms bend both."""
+    """The power laws of the stencil over one hop and over two, at the shortest time steps of the training.
+
+    At longer ones, terms of higher order in Δt contribute to both.
+    """
     step = step_of(cast(network, "float64"))
     low = with_shortest_steps(spec).data
     assert isinstance(spec.data, recipe.Meshes)
@@ -236,7 +248,7 @@ def read_laws(network: Network, spec: recipe.Recipe) -> tuple[PowerLaw, PowerLaw
 
 
 def flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
-    """K A^a δ^b with the equation's K, α of heat, if the stencil is that over V times Δt."""
+    """The flux K A^a δ^b, K of the equation, if Δt/V times the flux has this stencil; otherwise DiscoveryError."""
     powers = _whole_powers(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
         raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is no flux times Δt/V")
@@ -244,7 +256,7 @@ def flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
 
 
 def is_repeated(near: PowerLaw, far: PowerLaw) -> bool:
-    """Whether two hops are one hop twice: A_PN^a δ_PN^b /V_P · A_NQ^a δ_NQ^b /V_N · Δt²."""
+    """Whether the law over two hops is that over one hop twice: A_PN^a δ_PN^b /V_P · A_NQ^a δ_NQ^b /V_N · Δt²."""
     one, two = _whole_powers(near, "over one hop"), _whole_powers(far, "over two hops")
     legs = all(two[f"{name}_{leg}"] == one[name] for name in ("A", "delta") for leg in ("PN", "NQ"))
     return legs and two["V_P"] == two["V_N"] == one["V"] and two["dt"] == 2 * one["dt"]
@@ -266,5 +278,5 @@ def _whole_powers(law: PowerLaw, where: str) -> dict[str, int]:
 
 
 def describe_law(law: PowerLaw) -> str:
-    """A power law as text."""
+    """A power law as text: its factor with three decimals, then each name with its power, as in `0.998 A^1.01`."""
     return f"{law.factor:.3f} " + " ".join(f"{name}^{power:.2f}" for name, power in law.exponents.items())

@@ -31,19 +31,19 @@ from fluxforge.run.result import (
 )
 from fluxforge.scheme._scheme import Scheme
 
-# Keeps the search without a network apart from that of the run.
+# Added to the seed of a run for the search without a network, so that its random numbers are independent.
 _ABLATION_KEY = 2**20
 
 
 def check_experiment(spec: recipe.Recipe) -> None:
-    """Refuse, before any data are made, a recipe whose experiments cannot be run; raises InputError."""
+    """Raise InputError, before any data are made, for a recipe whose experiments cannot be run."""
     design_experiment(spec)
     assert spec.search is not None
     engine(spec.search.engine)
 
 
 def discover_experiment(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
-    """From a recipe of experiments to the flux with verdict and certificate, step by step."""
+    """Run the experiments of a recipe, train a network, and find, judge and certify a formula of the flux."""
     trained = train_and_reduce(spec, tell, folder.path, folder.warn)
     discovered = discover_flux(trained, spec, tell)
     seconds = dict(discovered.seconds)
@@ -69,7 +69,7 @@ def report_experiment(outcome: Outcome[Discovery], folder: RunFolder, into: Path
 
 
 def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progress) -> AblationResults:
-    """Search formulas in the measured fluxes themselves, and by sparse regression."""
+    """Fit the measured fluxes without a network: by the formula search, and by sparse regression."""
     tell("searching without a network", 0, 1)
     without = (search_without_network(trained.data, spec, spec.seed + _ABLATION_KEY), regress_sparsely(trained.data))
     rows = convert(without, tuple[AblationResult, ...], from_attributes=True)
@@ -79,7 +79,7 @@ def regress_without_network(trained: Trained, spec: recipe.Recipe, tell: Progres
 def describe_flux(
     discovered: Discovered, scheme: Scheme | None, ablations: AblationResults, spec: recipe.Recipe
 ) -> Discovery:
-    """The record of a run but for its certificate and the time it took."""
+    """The record of a run without its certificate and its seconds, which the caller adds."""
     stage = None if scheme is None else scheme.stages[-1]
     return Discovery(
         recipe=spec.name,
@@ -150,7 +150,7 @@ def _flux_record(discovered: Discovered, spec: recipe.Recipe) -> FluxRecord:
 
 
 def _form_text(discovered: Discovered) -> str:
-    """F = offset + weight·g(columns) + …, as text."""
+    """The reduced form F = offset + weight·g(columns) + … of a flux as text."""
     form = discovered.trained.reduced.form
     parts = [f"({to_text(term.weight)})*g({', '.join(map(to_text, term.columns))})" for term in form.terms]
     return " + ".join(([to_text(form.offset)] if form.offset != 0 else []) + parts)

@@ -58,9 +58,10 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
 from fluxforge.train._train import train
 
-# Formulas are chosen on a mesh of its own: neither trained on nor among those of the table.
+# Offset of the seed, and size, of the mesh on which formulas are chosen. It is none of the meshes of the error table.
 _CHOOSING, _CHOICE_CELLS = 7, 400
-# Errors of the coefficients, from coarse to fine, among which the shortest formulas that keep enough are looked for.
+# Relative errors of the coefficients, in descending order: at each the shortest formulas are tried, until they keep
+# enough of the gain.
 _LEVELS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
 Values: TypeAlias = Mapping[str, recipe.Value]
 
@@ -69,7 +70,7 @@ Values: TypeAlias = Mapping[str, recipe.Value]
 class TrainedFlux:
     """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
 
-    `resolution` is a sentence on how well answers by refinement are resolved; None of answers that are exact.
+    `resolution` is a sentence on the accuracy of answers that were computed on refined meshes; None for exact answers.
     """
 
     network: FluxNetwork
@@ -80,7 +81,7 @@ class TrainedFlux:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Formulas of the faces' numbers, by coefficient, the share of the gain they keep, and all candidates."""
+    """Formulas of the faces' numbers by coefficient, the share of the network's gain they keep, and all candidates."""
 
     formulas: Mapping[str, sp.Expr]
     kept: float
@@ -96,16 +97,16 @@ class DistilledFlux:
 
     @property
     def formulas(self) -> Mapping[str, sp.Expr] | None:
-        """The formulas by coefficient, if there are any."""
+        """The formulas by coefficient; None if there are none."""
         return None if self.coefficients is None else self.coefficients.formulas
 
 
 @dataclass(frozen=True)
 class MeasuredFlux:
-    """A network on meshes that training did not see.
+    """What was measured of a network on meshes that training did not see.
 
     `rows` are errors by mesh and field, `steps` errors over the trained range of Δt, `effective` the rates of smooth
-    fields on squares, `points` the coefficients of some faces.
+    fields on squares, `points` the coefficients of randomly chosen faces.
     """
 
     rows: tuple[CarryRow, ...]
@@ -115,7 +116,7 @@ class MeasuredFlux:
 
 
 def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[CarryResult]:
-    """From a recipe to the formulas of its network's coefficients with verdict and certificate, step by step."""
+    """Train a network in the form of a flux, distil formulas of its coefficients, measure, certify and judge both."""
     seconds: dict[str, float] = {}
     values = dict(model_of(spec).values)
     with add_seconds(seconds, "train"):
@@ -141,7 +142,10 @@ def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Pat
 
 
 def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:
-    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the one of least loss."""
+    """Train all seeds of a recipe, or continue from the last checkpoint, and choose the network of least loss.
+
+    Raises TrainingError if none has a finite loss.
+    """
     problems = source(spec)
     trained = train(spec, problems, folder=folder, tell=training_progress(tell))
     member = choose_member(trained, spec)
@@ -155,7 +159,7 @@ def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -
 
 
 def distil_flux_network(network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress) -> DistilledFlux:
-    """Search formulas of the coefficients; a search that finds none that keep the gain gives a refusal."""
+    """Search formulas of the coefficients; if none keep enough of the gain, the result has the reason instead."""
     try:
         return DistilledFlux(distil_coefficients(network, values, spec, tell), None)
     except DiscoveryError as error:
@@ -200,7 +204,7 @@ def measure_flux_network(
 
 
 def coefficient_scheme(network: FluxNetwork, formulas: Mapping[str, sp.Expr], spec: recipe.Recipe) -> Scheme:
-    """The network's integrator with formulas of the faces' numbers in place of the MLPs."""
+    """The network's integrator as a scheme, with formulas of the faces' numbers in place of the MLPs."""
     by_tag = {name.removeprefix("c"): each for name, each in formulas.items()}
     summary = f"{network.tableau.summary} with coefficients of faces, distilled from a network"
     return formula_scheme(spec.name, network.tableau, network.equation, by_tag, free=network.free, summary=summary)
@@ -249,9 +253,9 @@ def describe_flux_form(
 
 
 def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recipe, tell: Progress) -> Coefficients:
-    """Search a formula for each coefficient, and take the shortest that together keep the network's gain.
+    """Search a formula for each coefficient, and choose the shortest that together keep the network's gain.
 
-    Raises DiscoveryError where none do.
+    Raises DiscoveryError if none keep at least `LEAST_KEPT` of it.
     """
     assert spec.search is not None
     limits = Search.of_recipe(spec.search)
@@ -286,7 +290,7 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
 
 
 def tabulate_coefficient(network: FluxNetwork, stage: int, samples: Sequence[FaceSample], spec: recipe.Recipe) -> Table:
-    """Coefficients of a stage against the numbers of the faces, for a search; with order 2 the g in them."""
+    """The table of a search: the numbers of the faces, and the coefficients of a stage there, with order 2 their g."""
     assert spec.search is not None
     names = tuple(face_invariants(network.equation))
     X = np.concatenate([np.stack([numbers[name] for name in names], axis=1) for numbers, _ in samples])
@@ -304,7 +308,10 @@ def choose_mesh(equation: Equation, values: Values, spec: recipe.Recipe) -> tupl
 
 
 class _Gain:
-    """The share of the network's gain over its integrator that formulas keep: the least of both kinds of field."""
+    """The share of the network's gain over its integrator that formulas keep: the least over time steps and fields.
+
+    −∞ if the network has no gain for one of them.
+    """
 
     def __init__(self, network: FluxNetwork, values: Values, spec: recipe.Recipe) -> None:
         assert isinstance(spec.data, recipe.Meshes)
@@ -326,6 +333,6 @@ class _Gain:
 
 
 def _choose_shortest(front: Front, level: float) -> int:
-    """The shortest candidate whose error is at most the level, or the one of least error."""
+    """Index of the shortest candidate whose error is at most `level`; of the one of least error if there is none."""
     errors = [candidate.error for candidate in front.candidates]
     return next((k for k, error in enumerate(errors) if error <= level), int(np.argmin(errors)))

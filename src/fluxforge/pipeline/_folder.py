@@ -20,7 +20,10 @@ from fluxforge.train._train import Tell
 
 @contextmanager
 def run_folder(path: Path, spec: recipe.Recipe, *, warn: Warn) -> Iterator[RunFolder]:
-    """Open the run folder of a recipe: created if it holds no run, continued if it holds a run of the same recipe."""
+    """Open the run folder of a recipe: it is created if it has no run, and continued if its run is of the same recipe.
+
+    Raises InputError if its run is of another recipe.
+    """
     if not (path / "run.json").exists():
         with RunFolder.create(path, description=describe_run(spec), warn=warn) as folder:
             yield folder
@@ -32,18 +35,18 @@ def run_folder(path: Path, spec: recipe.Recipe, *, warn: Warn) -> Iterator[RunFo
 
 
 def recipe_of(folder: RunFolder) -> recipe.Recipe:
-    """The recipe a run was begun with."""
+    """The recipe that a run was started with, from the description in its folder."""
     return recipe.from_dict(folder.description.get("recipe"), f"{folder.path / 'run.json'}")
 
 
 def describe_run(spec: recipe.Recipe, command: str | None = None) -> Document:
-    """The description of a run that its folder keeps; with the command, if it has one."""
+    """The description of a run for its folder: recipe, environment and, if given, the command."""
     described = {"recipe": recipe.to_dict(spec), "environment": environment()}
     return described if command is None else {**described, "command": command}
 
 
 def command_of(folder: RunFolder) -> str:
-    """The command that began a run; empty if it was begun in Python."""
+    """The command that started a run; empty if it was started from Python."""
     return str(folder.description.get("command", ""))
 
 
@@ -58,12 +61,12 @@ def training_progress(tell: Progress) -> Tell:
 
 
 _OUTPUTS = "outputs"
-# Writes the outputs of a finished run into another folder, which has its texts already; what it returns is not used.
+# Writes the outputs of a finished run into another folder, which already has the text files; the result is not used.
 Remake = Callable[[Path], object]
 
 
 class _Outputs(Record, frozen=True, kw_only=True):
-    """Digests of files by their names, the content of some of them, and what the run was trained by."""
+    """The fingerprint of the recipe, SHA-256 digests of files by name, and the content of small text files by name."""
 
     fingerprint: str
     files: dict[str, str]
@@ -97,11 +100,11 @@ def record_outputs(
 def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> None:
     """Compare a finished run's outputs with what was recorded: restore those missing, warn of those changed.
 
-    A changed file is left as it is, since it may have been changed on purpose. Raises InputError if the recipe is not
-    that of the run.
+    A changed file is left as it is, since it may have been changed on purpose. `remake` writes the outputs again.
+    Raises InputError if the recipe is not that of the run.
     """
     record = _read_record(folder)
-    if record is None:  # finished by a version that recorded none
+    if record is None:  # finished by an older version, which recorded no outputs
         return
     if record.fingerprint != recipe.fingerprint(spec):
         raise InputError(
@@ -127,9 +130,10 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
 def _restore(
     folder: RunFolder, record: _Outputs, missing: tuple[str, ...], remake: Remake, *, whole: bool
 ) -> dict[str, str]:
-    """Write what can be written again, and return its digests: pictures need not have the same bytes as before.
+    """Write the missing files that can be restored, and return their digests, since figures may differ in some bytes.
 
-    Without the run's own metrics (`whole` is false, or they are missing), nothing that shows them is made.
+    Text files are restored from the record. The others show the metrics of the run: they are not made if the metrics
+    are missing or, with `whole` false, were changed.
     """
     restored: dict[str, str] = {}
     for name in set(missing) & record.texts.keys():

@@ -26,23 +26,25 @@ from fluxforge.run.result import Evaluation, Evidence, Explained, FrontRow, Fron
 from fluxforge.scheme._scheme import Scheme, Stage
 
 Verdict: TypeAlias = Literal["recovered", "approximation", "refused"]
-# What explains less of the network's step than this is no approximation of it.
+# A formula that explains less of the network's step than this is refused.
 LEAST_EXPLAINED = 0.5
-# A constant has to be determined by the network at so many Δt: that of a term in Δt² is not at the shortest.
+# Least number of Δt at which the network must determine a constant; not all, since the constant of a term in Δt² is
+# not determined at the shortest.
 LEAST_DETERMINED_STEPS = 2
-# The least loss of a formula whose class holds the law is at most the law's own loss on the same noisy problems, but
-# for the accuracy of the fit. A wrong term of relative size e under noise of size s raises it by about (e/s)²/2.
+# Relative tolerance by which the refitted loss of a formula may exceed the loss of the law on the same noisy problems:
+# a formula that contains the law exceeds it only by the accuracy of the fit. A wrong term of relative size e under
+# noise of size s raises the loss by about (e/s)²/2.
 NOISE_LOSS_TOLERANCE = 1e-4
 
 
 def take_step(stages: Sequence[Stage], p: Problem) -> Any:
-    """The field of a problem after one step of these stages."""
+    """The field of a problem after one step of a scheme with these stages."""
     return evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
 @dataclass(frozen=True)
 class Formula:
-    """Stages whose constants are named, the constants of least loss, and the evidence of the route that found them."""
+    """Stages with named constants, the values fitted to them, and the evidence of the route that found the formula."""
 
     free: Free
     fitted: Fitted
@@ -50,7 +52,7 @@ class Formula:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages, each constant as a fraction if it is rounded to one, otherwise as a number."""
+        """The stages with constants filled in: a fraction if the constant is rounded to one, otherwise a float."""
         return self.free.fill_constants(self.fitted.chosen)
 
     @property
@@ -64,7 +66,7 @@ class Formula:
         return {name: to_text(o.expression) for stage in self.stages for name, o in stage.outputs.items()}
 
     def step(self, p: Problem) -> Any:
-        """One step of the formula."""
+        """The field of a problem after one step of the formula."""
         return take_step(self.stages, p)
 
     def scheme(self, name: str, equation: Equation) -> Scheme:
@@ -75,7 +77,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class NetworkConstants:
-    """A formula's constants as the network has them: at each Δt, and in the limit (or in the mean)."""
+    """The constants for which a formula describes the network: at each Δt, and in the limit Δt → 0 or on average.
+
+    `readings` are those at each Δt, `uncertainty` is that of `limit`, by name.
+    """
 
     readings: tuple[Reading, ...]
     limit: Mapping[str, float]
@@ -88,9 +93,9 @@ class NetworkConstants:
         return Explained(least=min(reading.explained for reading in self.readings), by_step=by_step)
 
     def agreeing_fractions(self, fitted: Fitted) -> dict[str, Fraction]:
-        """The fractions that constants of least loss are rounded to, if they agree with the network's own limit.
+        """Those fractions of the constants of least loss that agree with the network's own limit, by name.
 
-        It allows what its uncertainty allows, or as much as is excused at each Δt.
+        The allowed difference is the uncertainty of the limit or, if larger, `LARGEST_HIDDEN` times the fraction.
         """
         return {
             name: value
@@ -101,13 +106,13 @@ class NetworkConstants:
     def put_into(self, formula: Formula) -> Formula:
         """The formula with the network's constants instead of those of least loss.
 
-        They are not rounded: an approximation that is printed with whole numbers would pass for the scheme itself.
+        They are not rounded: with whole numbers, an approximation could be mistaken for the exact scheme.
         """
         fitted = replace(formula.fitted, values=self.limit, uncertainty=self.uncertainty, rational={})
         return replace(formula, fitted=fitted)
 
     def rows(self) -> tuple[StepRow, ...]:
-        """A row per reading."""
+        """The readings as records, one row per Δt."""
         return tuple(
             StepRow(
                 step=each.step,
@@ -126,7 +131,7 @@ class NetworkConstants:
 class TrainedMember:
     """The network of least loss of a training, its index among the seeds, and the steps each seed skipped.
 
-    Index and steps are None of a network that was trained elsewhere.
+    `member` and `skipped` are None for a network that was not trained by this run.
     """
 
     network: Network
@@ -139,8 +144,8 @@ class TrainedMember:
 class Distilled:
     """The formula of a network, or the reason why there is none.
 
-    `fronts` are the candidates of each MLP, None of a route that has none or did not get there; `network_loss` is the
-    network's own loss.
+    `fronts` are the candidates of each MLP, None for the route `stencil` or if the search stopped before;
+    `network_loss` is the network's own loss.
     """
 
     trained: TrainedMember
@@ -153,9 +158,10 @@ class Distilled:
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict, its reasons, and the formula as it is printed, with what was measured of it.
+    """A verdict, its reasons, and the formula as it is printed, with the measurements of it.
 
-    `fitted` has the constants of least loss. An approximation is printed with the network's own constants instead.
+    `fitted` is the formula with the constants of least loss; as an approximation, `formula` has the network's own
+    constants instead. Without a formula, all fields after `reasons` but `seconds` are None.
     """
 
     distilled: Distilled
@@ -171,9 +177,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Certified:
-    """A judged formula with its certificate; `match` is the name of the equation's scheme that it is, if any.
+    """A judged formula with its certificate; `match` is the name of the built-in scheme that equals it, if any.
 
-    `as_expected` says whether the run ended as its recipe expects. Without a formula there is none of the rest.
+    `as_expected` says whether the run ended as its recipe expects. Without a formula, scheme, certificate, match and
+    order are None, and there are no findings.
     """
 
     judged: Judged
@@ -187,7 +194,7 @@ class Certified:
 
 
 def limit_rows(limit: Limit) -> tuple[StepRow, ...]:
-    """Constants of least loss at shorter and shorter steps."""
+    """Constants of least loss at shorter and shorter Δt, one row per Δt."""
     return tuple(StepRow(**row._asdict()) for row in limit.rows())
 
 
@@ -204,7 +211,7 @@ def law_record(law: PowerLaw, whole: bool | None = None) -> Law:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition of a recovery: whether it holds, and its numbers in words."""
+    """A condition of the verdict `recovered`: whether it holds, and a text with the measured numbers and limits."""
 
     holds: bool
     text: str
@@ -215,14 +222,18 @@ class Condition:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, and the conditions it rests on in words: first how much of the network's step is explained."""
+    """A verdict and its reasons, the texts of its conditions; the first is about the share of the step explained."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
 
 
 def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | None) -> Judgement:
-    """Judge a formula by its readings; `law` is the condition on the refitted loss, if the data have a law to find."""
+    """Judge a formula by its readings.
+
+    `threshold` is the share of the network's step that a recovery explains at every Δt; `law` is the condition on the
+    refitted loss, None for a loss without supervision.
+    """
     explains = _condition_on_share(readings, threshold)
     conditions = (explains, *_conditions_on_constants(readings), _condition_on_least_loss(readings, threshold))
     conditions += () if law is None else (law,)
@@ -233,9 +244,10 @@ def judge(readings: Sequence[Reading], *, threshold: float, law: Condition | Non
 
 
 def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
-    """The condition of supervised data: the formula with refitted constants reproduces them to their own error.
+    """The condition of supervised data: the formula with refitted constants reproduces them up to their noise.
 
-    Of noisy data, `loss` is the least loss of the formula and `data_error` that of the law, on the same problems.
+    For noisy data, `loss` is the least loss of the formula and `data_error` that of the law, on the same problems. For
+    data without noise, `data_error` is 0, and `exact` says whether the loss is round-off.
     """
     if data_error > 0.0:
         text = (
@@ -247,10 +259,10 @@ def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
 
 
 def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: str | None) -> bool:
-    """Whether a run ended as its recipe expects; a recovery is more than an approximation.
+    """Whether a run ended as its recipe expects; a recovery where an approximation is expected counts as such.
 
-    `scheme` is the equation's own scheme that the formula is, if it is one. A recovery from exact answers of the
-    equation has to be one; other laws, noisy answers and residuals lead elsewhere.
+    `scheme` is the name of the built-in scheme that equals the formula, None if there is none. A recovery from exact
+    answers of the equation must equal one; with another law, noise or a residual it need not.
     """
     enough = verdict == "recovered" or verdict == spec.expect
     exact = spec.loss.residual is None and spec.data.law is None and not spec.data.noise
@@ -269,10 +281,10 @@ def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condit
 
 
 def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
-    """A condition per constant: the network's own value against that of least loss, where the network determines it."""
+    """One condition per constant: where the network determines its value, it agrees with that of least loss."""
     conditions = []
     for name in readings[0].own:
-        # A constant that does what another one does, for the network and for the loss alike.
+        # Neither network nor loss determines the constant, because another one has the same effect.
         if all(each.own_uncertainty[name] == each.least_uncertainty[name] == math.inf for each in readings):
             continue
         telling = [reading for reading in readings if reading.is_telling(name)]
@@ -290,7 +302,7 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
 
 
 def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> Condition:
-    """The same the other way round: constants that the network had no part in must describe it, to twice the part."""
+    """The condition that constants of least loss, fitted without the network, describe it up to twice the limit."""
     worst = _worst_reading(readings, "explained_by_least")
     text = (
         f"with the constants of least loss, the formula leaves at most {1.0 - worst.explained_by_least:.1%} "
@@ -300,5 +312,5 @@ def _condition_on_least_loss(readings: Sequence[Reading], threshold: float) -> C
 
 
 def _worst_reading(readings: Sequence[Reading], share: str) -> Reading:
-    """The reading of the least share; one that is no number, of a network that overflows, is less than any."""
+    """The reading with the least value of the field `share`, where NaN, of a network that overflows, counts as −∞."""
     return min(readings, key=lambda reading: value if math.isfinite(value := getattr(reading, share)) else -math.inf)

@@ -1,4 +1,4 @@
-"""The verdict on a formula and its certificate: what it explains, what was established, which scheme it is."""
+"""The verdict on a formula, its errors on unseen meshes, its certificate, and the built-in scheme that equals it."""
 
 import math
 from collections.abc import Callable
@@ -55,24 +55,26 @@ from fluxforge.scheme._integrate import integrate
 from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 
-# Stencils of formula and network are called alike if they differ by less than this, in the mean.
+# Stencils of formula and network agree if their mean relative difference is at most this.
 AGREEMENT = 0.1
-# Problems at each Δt on which a formula is held against its network: of pairs, of meshes.
+# Number of problems at each Δt on which a formula is compared with its network: for pairs, and for meshes.
 LOSS_PROBLEMS = (256, 48)
-# Problems on which a formula is held against the law under noise: the more, the smaller a wrong term that is seen.
+# Number of noisy problems on which a formula is compared with the law, for pairs and for meshes: the more, the smaller
+# the wrong terms that are detected.
 _NOISE_PROBLEMS = (4096, 64)
 Step: TypeAlias = Callable[[Problem], State]
-# Steps that differ by less than this part of their largest change are the same: round-off of u' = u + Δt(…) is 1e-16 u,
-# and a change at the shortest Δt trained with, 1e-2 of u.
+# Steps are equal if they differ by at most this share of their largest change: the round-off of u' = u + Δt(…) is 1e-16
+# of u, and the change at the shortest trained Δt is 1e-2 of u.
 STEP_TOLERANCE = 1e-9
-# Parameters are moved by these factors, in turn: a formula with numbers in place of a parameter is then another scheme.
+# Factors by which parameters are changed, one after the other: a formula with a number in place of a parameter then
+# differs from the scheme.
 FACTORS = (1.37, 0.71, 1.13)
 PROBLEMS = 64
 _NUMBER = 2**29 + 2**21
 
 
 def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> Judged:
-    """Compare a formula with its network and its data: the verdict, and errors on unseen meshes."""
+    """Compare a formula with its network and its data; returns the verdict, and errors on unseen meshes."""
     assert spec.search is not None
     seconds, network, formula = dict(distilled.seconds), distilled.trained.network, distilled.formula
     if formula is None:
@@ -95,7 +97,7 @@ def judge_formula(distilled: Distilled, spec: recipe.Recipe, tell: Progress) -> 
 
 
 def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> NetworkConstants:
-    """The formula's constants as the network has them, at Δt across the trained range and in their limit."""
+    """The constants for which the formula describes the network, at Δt across the trained range and in the limit."""
     with jax.enable_x64(True):
         count = LOSS_PROBLEMS[isinstance(spec.data, recipe.Meshes)]
         problems = problems_by_step(spec, judged_steps(spec), count, JUDGEMENT_KEY + 2)
@@ -106,7 +108,7 @@ def read_network(network: Network, formula: Formula, spec: recipe.Recipe) -> Net
 
 
 def condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
-    """The condition on the refitted loss. A residual has none: no explicit formula is its minimum."""
+    """The condition on the refitted loss; None for a loss by residual, of which no explicit formula is the minimum."""
     if spec.loss.supervised is None:
         return None
     if not spec.data.noise:
@@ -116,7 +118,7 @@ def condition_on_law(formula: Formula, spec: recipe.Recipe) -> Condition | None:
 
 
 def measure_noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, float]:
-    """The least loss of a formula on noisy data, and the loss of the law itself on the same data."""
+    """The least loss of a formula over its constants, and the loss of the law itself, on the same noisy data."""
     with jax.enable_x64(True):
         count = _NOISE_PROBLEMS[isinstance(spec.data, recipe.Meshes)]
         problems = draw_problems(source(spec, dtype="float64"), spec, JUDGEMENT_KEY + 3, count)
@@ -127,9 +129,10 @@ def measure_noisy_losses(formula: Formula, spec: recipe.Recipe) -> tuple[float, 
 
 
 def compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) -> StencilCheck:
-    """The stencil's power law from the network alone, beside the formula's, and how far the stencils are apart.
+    """The power laws fitted to the stencils of network and formula, and the mean relative difference of the stencils.
 
-    An empty record if one of them is no power law: a formula without neighbours, for instance, which is refused anyway.
+    An empty record if no power law can be fitted to one of them, such as a formula without neighbours, which is refused
+    anyway.
     """
     with jax.enable_x64(True):
         problems = _close_problems(spec)
@@ -146,7 +149,7 @@ def compare_stencils(network: Network, formula: Formula, spec: recipe.Recipe) ->
 
 
 def _close_problems(spec: recipe.Recipe) -> Problem:
-    """Where stencils are compared: at the shortest steps trained with, if only those determine the formula."""
+    """The problems on which stencils are compared; with the shortest trained Δt if only those determine the formula."""
     closest = with_shortest_steps(spec) if needs_small_steps(spec) else spec
     if isinstance(closest.data, recipe.Meshes):
         return draw_on_meshes(spec, closest.data.fourier)
@@ -154,7 +157,7 @@ def _close_problems(spec: recipe.Recipe) -> Problem:
 
 
 def measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> Evaluation:
-    """One step and a rollout on unseen meshes, of network and formula, against the law of the data."""
+    """Errors of one step and of a rollout of network and formula on unseen meshes, against the law of the data."""
     wanted = spec.evaluation
     if not wanted.meshes:
         return Evaluation(meshes=0)
@@ -168,7 +171,7 @@ def measure_errors(network: Network, formula: Formula, spec: recipe.Recipe) -> E
 
 
 def certify_formula(judged: Judged, spec: recipe.Recipe, tell: Progress) -> Certified:
-    """Verify a formula as a scheme of its equation, and find the built-in scheme that it is, if any."""
+    """Verify a formula as a scheme of its equation, and find the built-in scheme that equals it, if any."""
     seconds, formula = dict(judged.seconds), judged.formula
     if formula is None:
         return Certified(judged, None, None, None, (), None, False, seconds)
@@ -187,13 +190,13 @@ def certify_formula(judged: Judged, spec: recipe.Recipe, tell: Progress) -> Cert
 def _describe_certificate(
     certificate: Certificate, scheme: Scheme, order: float | None, unrounded: float | None
 ) -> list[str]:
-    """The main findings of the certificate, a line each; they do not enter the verdict."""
+    """The main findings of the certificate, one line each; they do not affect the verdict."""
     kept = certificate.conservation is not None and certificate.conservation.holds
     printed = "not established" if order is None else f"{order:.2f}"
     beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
     equation = scheme.equation
     total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
-    # What reacts, or flows through walls, is not conserved: then the certificate asks the fluxes between cells.
+    # With a reaction, or flow through walls, the total changes: the certificate then tests the fluxes between cells.
     total += "" if equation.only_diffuses else " but for reactions and walls"
     lines = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
     lines.append(f"its order in time is {printed} as printed{beside}")
@@ -206,7 +209,7 @@ def _describe_certificate(
 
 
 def measure_unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None:
-    """The order in time with the constants that the network itself has."""
+    """The order in time of the formula with the network's own constants; None if it cannot be measured."""
     assert judged.formula is not None
     assert judged.constants is not None
     limit = judged.constants.limit
@@ -220,10 +223,10 @@ def measure_unrounded_order(judged: Judged, spec: recipe.Recipe) -> float | None
 
 
 def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
-    """The name of the explicit scheme of the recipe's equation that the formula is, in whatever form it is written.
+    """The name of the explicit built-in scheme of the recipe's equation that takes the same steps as the formula.
 
-    Both are evaluated on random problems of the recipe, at the values of the parameters and at others. None where no
-    built-in integrator of as many rounds does the same.
+    Both are evaluated on random problems of the recipe, with the values of the parameters and with changed ones, so
+    that the form in which the formula is written does not matter. None if no integrator of as many rounds does.
     """
     equation = recipe.equation_of(spec)
     rounds = sum(1 if all(m.hop is Hop.EDGE for m in stage.messages.values()) else 2 for stage in formula.stages)
@@ -242,7 +245,7 @@ def matching_scheme(formula: Formula, spec: recipe.Recipe) -> str | None:
 
 
 def describe_match(name: str | None, spec: recipe.Recipe) -> str:
-    """A sentence about the match."""
+    """A sentence that names the built-in scheme that equals the formula, or says that there is none."""
     equation = recipe.equation_of(spec).name
     if name is None:
         return f"as printed it is no built-in scheme of the equation {equation!r}"
@@ -263,5 +266,5 @@ def _answers(step: Step, problems: Problem) -> np.ndarray:
 def _is_same(theirs: np.ndarray, ours: np.ndarray, problems: Problem) -> bool:
     live = np.asarray(problems.graph.live)
     change = np.abs(ours - np.asarray(problems.T))[live].max()
-    # Not `>`: a difference that is NaN is not the same step.
+    # `<=` is False for NaN, so that a step that is not finite equals none.
     return bool(np.abs(theirs - ours)[live].max() <= STEP_TOLERANCE * change)

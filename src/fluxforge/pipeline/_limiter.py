@@ -35,22 +35,22 @@ from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._tableau import TABLEAUX
 from fluxforge.scheme.limiters import C, Q, R, limited_space, limiter_of
 
-# Profiles of the test. The standard error of a ratio is then about 0.006 after 2,048 steps; with 192 of them it is 0.1,
-# and the verdict chance. A ratio counts as below 1 if it is so by this many standard errors.
+# Number of fresh profiles of the test. The standard error of a ratio is then about 0.006 after 2,048 steps; with 192
+# profiles it is 0.1, and the verdict would depend on chance. A ratio must be below 1 by this many standard errors.
 TEST_ROWS = 32_768
 STANDARD_ERRORS = 2.0
-# Rows drawn as for the refit: the standard error after 2,048 steps is then 0.017.
+# Number of profiles drawn as for the refit: the standard error after 2,048 steps is then 0.017.
 REFIT_ROWS = 4096
-# Profiles of the refit count as other ones than the fresh profiles if the ratios differ by this many standard errors.
+# Profiles of the refit are taken to have another distribution than fresh ones if ratios differ by more standard errors.
 LEAST_STANDARD_ERRORS = 4.0
-# Those of the network, which nothing is decided by and whose steps take ten times as long.
+# Number of fresh profiles for the network: fewer, since its errors decide nothing and its steps take ten times as long.
 NETWORK_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A closed form with constants of least loss, as a formula, and whether it lies in the region.
+    """A closed form with constants of least loss, its formula φ, the proof of its bounds, and its errors.
 
     `fresh` and `refit` are errors over CFL-superbee's by the number of steps, on fresh profiles and on profiles drawn
     as those of the refit; `wave` is the mean |error| on Jiang's and Shu's wave by Courant number.
@@ -65,10 +65,10 @@ class Judged:
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """What is asked of a formula, in words, and whether it holds.
+        """Whether each condition on a formula holds, by its text.
 
-        A formula is accepted that is within its bounds, better than CFL-superbee on fresh profiles, and refitted on
-        profiles that are like these.
+        An accepted formula is within its bounds, has smaller errors than CFL-superbee on fresh profiles, and was
+        refitted on profiles of the same distribution as these.
         """
         return {
             "0 ≤ φ ≤ min(2r/c, 2/(1 − c)) and φ = 0 for r ≤ 0, by intervals": self.region.holds is True,
@@ -84,7 +84,7 @@ class Judged:
 
     @property
     def row(self) -> LimiterRow:
-        """The record of its errors."""
+        """The formula and its errors as a record."""
         return describe_errors(
             f"discovered-{self.form.family.name}",
             self.fresh,
@@ -98,17 +98,17 @@ class Judged:
 
 
 def _is_below_one(ratio: Ratio) -> bool:
-    """Whether a ratio is below 1 by more than chance; one that is not a number is not."""
+    """Whether a ratio is below 1 by more than `STANDARD_ERRORS` standard errors; False for NaN."""
     return ratio.value + STANDARD_ERRORS * ratio.error < 1.0
 
 
 def _are_alike(fresh: Mapping[int, Ratio], refit: Mapping[int, Ratio]) -> bool:
-    """Whether the ratios on profiles of the refit and on fresh ones agree to within chance, at every horizon.
+    """Whether the ratios on profiles of the refit and on fresh ones agree within their standard errors after all steps.
 
-    They are of one distribution unless the refit has seen something else, such as one wave again and again: its
-    constants are then tuned to that, whether they happen to do well on fresh profiles or not.
+    If they do not, the refit had profiles of another distribution, for example always the same wave, and its constants
+    are tuned to those, even if they happen to do well on fresh profiles.
     """
-    # A difference that is not a number is not at most anything.
+    # `<=` is False for NaN.
     return all(
         abs(fresh[steps].value - refit[steps].value)
         <= LEAST_STANDARD_ERRORS * math.hypot(fresh[steps].error, refit[steps].error)
@@ -118,19 +118,19 @@ def _are_alike(fresh: Mapping[int, Ratio], refit: Mapping[int, Ratio]) -> bool:
 
 @dataclass(frozen=True)
 class MeasuredForms:
-    """The closed forms that were refitted, judged, and the rows of CFL-superbee and of the network beside them."""
+    """The refitted closed forms with their errors, and in `others` the rows of CFL-superbee and of the network."""
 
     judged: tuple[Judged, ...]
     others: tuple[LimiterRow, ...]
 
     @property
     def best(self) -> Judged:
-        """The accepted form of least error on fresh profiles; if none is accepted, that of least error."""
+        """The accepted form whose worst ratio on fresh profiles is least; if none is accepted, the best of all."""
         return min(self.judged, key=lambda each: (not each.accepted, max(ratio.value for ratio in each.fresh.values())))
 
 
 def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
-    """From a recipe to the formula of a limiter with verdict and certificate, step by step."""
+    """Train the networks of a limiter, distil closed forms, measure them, and certify and judge the best."""
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "train"):
         trained = train_limiter(spec, folder, tell)
@@ -148,7 +148,7 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
 def describe_limiter(
     trained: TrainedLimiter, forms: Sequence[ClosedForm], measured: MeasuredForms, spec: recipe.Recipe
 ) -> LimiterResult:
-    """The record of a run up to its verdict."""
+    """The record of a run without its certificate and its seconds, which the caller adds."""
     best = measured.best
     verdict = "approximation" if best.accepted else "refused"
     return LimiterResult(
@@ -203,13 +203,13 @@ def formula_phi(phi: sp.Expr) -> Phi:
 
 
 def measure_limiter(phi: Phi, seed: int, *, rows: int) -> tuple[dict[int, Ratio], dict[str, float]]:
-    """Errors over CFL-superbee's on as many fresh profiles as `rows`, and errors on Jiang's and Shu's wave."""
+    """Errors over CFL-superbee's on `rows` profiles, by steps; errors on the Jiang–Shu wave, by Courant number."""
     with jax.enable_x64(True):
         return held_out_ratios(phi, seed=seed + TEST, rows=rows), jiang_shu_errors(phi)
 
 
 def describe_errors(name: str, fresh: Mapping[int, Ratio], wave: Mapping[str, float], **more: Any) -> LimiterRow:
-    """The record of the errors of a limiter; `more` are further fields of it."""
+    """The errors of a limiter as a record; `more` are further fields of the record."""
     return LimiterRow(
         name=name,
         fresh={f"{steps}": ratio.value for steps, ratio in fresh.items()},
@@ -221,7 +221,7 @@ def describe_errors(name: str, fresh: Mapping[int, Ratio], wave: Mapping[str, fl
 
 
 def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
-    """The scheme with forward Euler, and its certificate, opened by the bounds of φ."""
+    """The scheme of a limiter with forward Euler, and its certificate; the first line proves the bounds of φ."""
     name = best.row.name
     limiter = limiter_of(name, best.phi, best.form.family.summary)
     scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=name)
@@ -267,7 +267,7 @@ def _describe_form(form: ClosedForm) -> FamilyRow:
 
 
 def _tabulate_shares(trained: TrainedLimiter) -> tuple[tuple[float, ...], ...]:
-    """φ of the network over the upper bound, on the grid of `sample_grid` with q = 1: a row per Courant number."""
+    """φ of the network over its upper bound, on the grid of `sample_grid` with q = 1: one row per Courant number."""
     r, c = sample_grid()
     shares = network_share(trained.weights, r, jnp.ones_like(r), c)
     return tuple(tuple(round(float(each), 4) for each in row) for row in shares)

@@ -1,4 +1,4 @@
-"""Outcomes of runs, by kind: a record, and the scheme and certificate of a formula."""
+"""Kinds of runs, and their outcomes: a record, and if a formula was found its scheme and certificate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from fluxforge.run.result import Discovery, Generalisation, from_document
 from fluxforge.run.skew import SkewResult
 from fluxforge.scheme._scheme import Scheme
 
-# Kinds of runs. The stage that holds the document of a finished run has the name of its kind, that of an experiment
-# the name `discovery`.
+# Kinds of runs. The document of a finished run is stored as the stage named like its kind; that of an experiment as the
+# stage `discovery`, since it is a record of that kind.
 DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
 EXPERIMENT = "experiment"
 Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
@@ -30,7 +30,7 @@ RESULTS: Mapping[str, type[Result]] = {
     LIMITER: LimiterResult,
     SKEW: SkewResult,
 }
-"""The record of each kind of run."""
+"""The type of the record of each kind of runs."""
 
 FAMILIES = ("squares", "right", "irregular")
 RECOVERED = ("scheme.json", "certificate.json")
@@ -41,7 +41,7 @@ CANDIDATE = ("candidate.json", "candidate-certificate.json")
 class Outcome(Generic[SomeResult]):
     """The record of a finished run; if a formula was found, its scheme and certificate.
 
-    `others` are further schemes by the names of their files, `networks` the files in which the run kept networks.
+    `others` are further schemes by file name, `networks` the names of the files to which the run wrote networks.
     """
 
     result: SomeResult
@@ -51,12 +51,12 @@ class Outcome(Generic[SomeResult]):
     networks: tuple[str, ...] = ()
 
 
-# Writes the report of an outcome into a folder, and returns the paths of its files; the run folder has the metrics.
+# Writes the report of an outcome into a folder and returns the paths of its files; reads metrics from the run folder.
 WriteReport: TypeAlias = Callable[[Outcome[SomeResult], RunFolder, Path], list[Path]]
 
 
 def run_kind(spec: recipe.Recipe) -> str:
-    """The kind of run that a recipe asks for: by its data, the form of its network, and whether it has arms."""
+    """The kind of run of a recipe, which depends on the data, the form of the network, and whether there are arms."""
     if isinstance(spec.data, recipe.Rows):
         return LIMITER
     if isinstance(spec.data, recipe.Skew):
@@ -74,13 +74,13 @@ def read_result(spec: recipe.Recipe, folder: RunFolder) -> Result | None:
 
 
 def result_stage(spec: recipe.Recipe) -> str:
-    """The stage that holds the document of a finished run."""
+    """The name of the stage that stores the document of a finished run."""
     kind = run_kind(spec)
     return DISCOVERY if kind == EXPERIMENT else kind
 
 
 def name_outputs(result: Result) -> tuple[str, str]:
-    """The file names of scheme and certificate: they say whether the formula was accepted.
+    """The file names of scheme and certificate, which depend on whether the formula was accepted.
 
     A limiter is accepted if it is not refused, any other formula if it is recovered.
     """
@@ -93,7 +93,7 @@ def name_outputs(result: Result) -> tuple[str, str]:
 
 
 def verify_scheme(scheme: Scheme, tell: Progress) -> Certificate:
-    """The quick certificate on three mesh families."""
+    """The quick certificate of a scheme, on the mesh families `FAMILIES`."""
     return verify(
         scheme, families=FAMILIES, quick=True, progress=lambda what, k, of: tell(f"certifying: {what}", k - 1, of)
     )

@@ -22,32 +22,32 @@ from fluxforge.loss._loss import data_loss
 from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import Trained
 
-# Halvings of the longest step trained with.
+# Number of halvings of the longest trained Δt in `ladder`.
 HALVINGS = 7
-# Steps across the trained range at which networks and formulas are compared.
+# Number of Δt across the trained range at which networks and formulas are compared.
 JUDGED_STEPS = 5
-# Keeps the problems that constants are refitted to apart from all others.
+# Key of the problems that constants are refitted to, so that they are independent of all others.
 REFIT = 2**29 + 1
-# Keeps apart the problems by which networks, and formulas beside them, are judged.
+# Key of the problems on which networks and formulas are compared, so that they are independent of all others.
 JUDGEMENT_KEY = 2**29 + 2
-# Meshes on which stencils are read: small, because a Jacobian has a row and a column per cell.
+# Number and size of the meshes on which stencils are computed: small, since a Jacobian has a row and a column per cell.
 MESHES, CELLS = 24, 64
 
 
 def needs_small_steps(spec: recipe.Recipe) -> bool:
-    """Whether the loss determines a formula in the limit of small steps only: a residual that looks ahead does."""
+    """Whether the loss determines a formula only as Δt → 0: so does an implicit residual, of T' as well as T."""
     residual = spec.loss.residual
     return residual is not None and (residual.kind == "hermite" or residual.theta > 0)
 
 
 def ladder(spec: recipe.Recipe) -> tuple[float, ...]:
-    """The longest step trained with, half of it, and so on."""
+    """The longest trained Δt, half of it, and so on, `HALVINGS` times."""
     high = _step_range(spec)[1]
     return tuple(high / 2**k for k in range(HALVINGS + 1))
 
 
 def judged_steps(spec: recipe.Recipe) -> tuple[float, ...]:
-    """The steps at which a formula is held against the network: across the trained range, longest first."""
+    """The Δt at which a formula is compared with the network: geometrically across the trained range, longest first."""
     if isinstance(spec.data, recipe.TwoCells):
         return (spec.data.time_step,)
     low, high = _step_range(spec)
@@ -55,13 +55,13 @@ def judged_steps(spec: recipe.Recipe) -> tuple[float, ...]:
 
 
 def with_steps(spec: recipe.Recipe, low: float, high: float) -> recipe.Recipe:
-    """The same recipe with Δt in this range, in its own units."""
+    """The same recipe with Δt in [low, high], in the units of the recipe (Fourier numbers, or times for pairs)."""
     name = "fourier" if isinstance(spec.data, recipe.Meshes) else "time_step"
     return replace(spec, data=replace(spec.data, **{name: (low, high)}))
 
 
 def with_shortest_steps(spec: recipe.Recipe) -> recipe.Recipe:
-    """The same recipe with the shortest steps that training has seen."""
+    """The same recipe with Δt restricted to the shortest trained one and up to twice that."""
     low, high = _step_range(spec)
     return with_steps(spec, low, min(2.0 * low, high))
 
@@ -74,13 +74,13 @@ def _step_range(spec: recipe.Recipe) -> tuple[float, float]:
 
 
 def draw_problems(batches: AbstractSource, spec: recipe.Recipe, number: int, count: int) -> Problem:
-    """Problems like those of the training, which it has not seen."""
+    """`count` problems of the distribution of the training, independent of those trained on; `number` is their key."""
     key = jax.random.fold_in(jax.random.key(spec.seed), number)
     return _batch(batches, key, count)
 
 
 def evaluation_problems(spec: recipe.Recipe) -> Problem:
-    """The problems of the recipe's evaluation, in float64: the law of its data on meshes that training has not seen."""
+    """The problems of the recipe's evaluation, in float64: one per unseen mesh, with the law of the recipe's data."""
     wanted, model = spec.evaluation, model_of(spec)
     around = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
     law = recipe.exchange_law(spec.data, model.equation)
@@ -88,7 +88,7 @@ def evaluation_problems(spec: recipe.Recipe) -> Problem:
 
 
 def draw_on_meshes(spec: recipe.Recipe, fourier: tuple[float, float]) -> Problem:
-    """Problems on small unseen meshes, with steps in this range."""
+    """Problems on small unseen meshes, with Δt uniform in the range `fourier` of Fourier numbers, in float64."""
     wanted = recipe.Evaluation(meshes=MESHES, cells=CELLS, engine=spec.evaluation.engine)
     meshes = unseen_meshes(wanted, spec.seed, hops={*hops_of(spec.network), Hop.PATH})
     steps = jax.random.uniform(jax.random.key(spec.seed), (MESHES,), "float64", *fourier)
@@ -103,7 +103,7 @@ def _batch(batches: AbstractSource, key: PRNGKeyArray, count: int) -> Problem:
 def problems_by_step(
     spec: recipe.Recipe, steps: Iterable[float], count: int, number: int = REFIT
 ) -> dict[float, Problem]:
-    """The same random problems with one step after the other, in float64."""
+    """The same `count` random problems for each Δt of `steps`, in float64, by Δt."""
     steps = tuple(steps)
     longest = max(steps)
     fixed = spec if isinstance(spec.data, recipe.TwoCells) else with_steps(spec, longest, longest)
@@ -112,18 +112,18 @@ def problems_by_step(
 
 
 def fresh_problems(batches: AbstractSource, spec: recipe.Recipe) -> Problem:
-    """Problems by which trained networks are compared."""
+    """Problems on which trained networks are compared: 64 on meshes, or 512 pairs."""
     return draw_problems(batches, spec, JUDGEMENT_KEY, 64 if isinstance(spec.data, recipe.Meshes) else 512)
 
 
 def choose_member(trained: Trained, spec: recipe.Recipe) -> int:
-    """Of several seeds the one with the least loss on problems none has seen; raises TrainingError if none is finite.
+    """Index of the network with the least loss on unseen problems; raises TrainingError if no loss is finite.
 
-    A member that failed in training is left out.
+    A network that failed in training is left out.
     """
     fresh = fresh_problems(source(spec), spec)
     losses = {k: loss_on(trained.any_member(k), fresh, spec) for k in range(trained.seeds) if not trained.failed[k]}
-    # argmin would choose the first NaN.
+    # Not argmin, which would choose the first NaN.
     best = min((k for k, loss in losses.items() if math.isfinite(loss)), key=lambda k: losses[k], default=None)
     if best is None:
         raise TrainingError(
@@ -135,5 +135,5 @@ def choose_member(trained: Trained, spec: recipe.Recipe) -> int:
 
 
 def loss_on(network: AbstractNetwork, problems: Problem, spec: recipe.Recipe) -> float:
-    """The loss of a network on problems, all terms together."""
+    """The loss of a network on problems: the sum of all terms."""
     return float(sum(eqx.filter_jit(data_loss(spec.loss))(network, problems).values()))

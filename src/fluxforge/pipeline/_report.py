@@ -1,4 +1,4 @@
-"""The record of a run that searches a formula, and its report with the fields of network, formula and data."""
+"""The record of a run that searches a formula, and its report with fields computed by network, formula and law."""
 
 from collections.abc import Callable
 from functools import partial
@@ -37,13 +37,13 @@ from fluxforge.stepping._picture import comparison_figures
 from fluxforge.train._optimise import optimiser
 from fluxforge.train._step import begin
 
-# Evaluation meshes are regular and irregular in turn: the first irregular one is drawn.
+# Index of the evaluation mesh whose fields are drawn: meshes alternate regular and irregular, so the first irregular.
 DRAWN_MESH = 1
 Step = Callable[[Problem], State]
 
 
 def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
-    """The record of a run from its network to its certificate."""
+    """The record of a run up to its certificate; fields of a stage that was not reached are absent."""
     judged = certified.judged
     distilled, fronts = judged.distilled, judged.distilled.fronts
     discovery = Discovery(
@@ -74,7 +74,7 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
         rational={name: str(value) for name, value in formula.fitted.rational.items()},
         loss=Loss(network=distilled.network_loss, formula=formula.fitted.loss, rational=formula.fitted.rational_loss),
         combinations_tried=evidence.combinations_tried,
-        # Of a formula that is not that of small steps, constants are not followed to Δt = 0.
+        # Only the constants of a formula for small steps are extrapolated to Δt = 0.
         against_step=tuple(steps) if evidence.against_step else None,
         laws=evidence.laws,
         order=evidence.order,
@@ -93,13 +93,13 @@ def describe_certified(certified: Certified, spec: recipe.Recipe) -> Discovery:
 
 
 def describe_discovery(certified: Certified, ablations: AblationResults, spec: recipe.Recipe) -> Outcome[Discovery]:
-    """The outcome of a run: the record up to the certificate, the equation, and formulas found without a network."""
+    """The outcome of a run: its whole record, with equation, environment and ablations, and scheme and certificate."""
     model, described = model_of(spec), describe_certified(certified, spec)
     result = replace(
         described,
         equation=model.equation.name,
         parameters=dict(model.values),
-        # α of heat also under the name by which recipes give it.
+        # For heat, α is also recorded as `diffusivity`, its name in recipes.
         diffusivity=recipe.diffusivity_of(spec) if model.equation == HEAT else None,
         update=spec.network.update,
         environment=environment(),
@@ -126,10 +126,10 @@ def report_formula(outcome: Outcome[Discovery], folder: RunFolder, into: Path) -
 
 
 def draw_fields(scheme: Scheme, spec: recipe.Recipe, folder: RunFolder, member: int | None) -> dict[str, Figure]:
-    """Fields after the rollout of the evaluation, on one colour scale, and their differences: figures by title.
+    """Figures by title: the fields after the rollout of the evaluation, on one colour scale, and their differences.
 
-    The network is that member of the last checkpoint. One that cannot be read, and a field that is not finite any more,
-    is left out. There are none where fewer than two fields are left: a picture is no reason to lose a discovery.
+    The network is number `member` of the last checkpoint. It is left out if it cannot be read, as is a field that is no
+    longer finite. If fewer than two fields are left, there are no figures: that is no reason for a run to fail.
     """
     if not spec.evaluation.meshes:
         return {}
@@ -146,7 +146,7 @@ def draw_fields(scheme: Scheme, spec: recipe.Recipe, folder: RunFolder, member: 
 def read_member(spec: recipe.Recipe, folder: RunFolder, member: int | None) -> Network | None:
     """A trained network from the last checkpoint of a run; None if none can be read.
 
-    The second phase of a recipe with `training.polish` is not in checkpoints: then there is none either.
+    Also None for a recipe with `training.polish`, whose second phase is not in checkpoints.
     """
     if spec.training.polish is not None:
         return None
@@ -165,9 +165,9 @@ def read_member(spec: recipe.Recipe, folder: RunFolder, member: int | None) -> N
 
 
 def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> tuple[Mesh, dict[str, CellField]]:
-    """A mesh of the evaluation, and the fields on it by name, each after as many steps of its own.
+    """A mesh of the evaluation, and the fields of network, formula and reference on it after the rollout, by name.
 
-    The reference is the law of the data. Problems are those of the evaluation, whose compiled code is used again.
+    The reference is the law of the data. The problems are those of the evaluation, so that its compiled code is reused.
     """
     wanted = spec.evaluation
     k = min(DRAWN_MESH, wanted.meshes - 1)
@@ -182,7 +182,7 @@ def _roll_out(scheme: Scheme, network: Network | None, spec: recipe.Recipe) -> t
 
 
 def _repeat(step: Step, problem: Problem, count: int) -> CellField:
-    """The state after so many steps; padded cells stay at zero."""
+    """The state of a problem after `count` steps; padded cells stay at zero."""
 
     @eqx.filter_jit
     def run(problem: Problem) -> jax.Array:

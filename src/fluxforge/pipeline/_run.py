@@ -44,7 +44,7 @@ from fluxforge.train._train import Trained, train
 
 
 class CertificateLine(Record, frozen=True, kw_only=True):
-    """A property, whether it holds, by which evidence, and how it was established."""
+    """A line of a certificate: the property, its verdict, the evidence, and the method by which it was established."""
 
     property: str
     verdict: str
@@ -71,9 +71,9 @@ class CertificateSummary(Record, frozen=True, kw_only=True):
 
 
 class MetricColumns(Mapping[str, np.ndarray]):
-    """The training metrics: an array per column, with a row per record; loss terms have a column per seed.
+    """The training metrics as a mapping from names to arrays with one row per record.
 
-    A number that was not finite, or is missing, is NaN.
+    Loss terms have a second axis over the networks. A number that was not finite, or is missing, is NaN.
     """
 
     def __init__(self, records: Sequence[Document]) -> None:
@@ -164,17 +164,17 @@ class Run:
 
     @cached_property
     def document(self) -> Document:
-        """The record as plain JSON values: what `fluxforge discover --json` prints."""
+        """The record as plain JSON values, as `fluxforge discover --json` prints it."""
         return to_document(self.result)
 
     @property
     def verdict(self) -> str | None:
-        """`recovered`, `approximation` or `refused`; None of a recipe with arms."""
+        """`recovered`, `approximation` or `refused`; None for a recipe with arms."""
         if isinstance(self.result, Generalisation):
             return None
         if isinstance(self.result, CarryResult | LimiterResult | SkewResult):
             return self.result.verdict
-        # Runs finished before there were three verdicts say no more than this.
+        # Runs of older versions record only whether a formula was recovered.
         return self.result.verdict or ("recovered" if self.result.recovered else "refused")
 
     @cached_property
@@ -192,7 +192,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> MetricColumns:
-        """The training metrics, a column per name."""
+        """The training metrics by name, read from `metrics.jsonl`."""
         return MetricColumns(Metrics(self.folder / "metrics.jsonl").read())
 
     @property
@@ -209,17 +209,17 @@ class Run:
 
     @cached_property
     def networks(self) -> dict[str, tuple[TrainedNetwork, ...]]:
-        """All trained networks, those of the seeds by arm; a recipe without arms has one, named like the recipe.
+        """All trained networks: one per seed, by arm; without arms, under the name of the recipe.
 
         They are read from the last checkpoint. The second phase of a recipe with `training.polish` is not in it, and
-        is computed again. Raises InputError if there is no checkpoint, and of runs whose networks are no steps.
+        is computed again. Raises InputError if there is no checkpoint, or the networks are not steps.
         """
         if not self.has_step:
             raise InputError(f"{self.folder}: the network gives a flux, and no step on meshes: take run.scheme")
         trained = self._read_trained()
         model = model_of(self.recipe)
         values = dict(model.values)
-        # A step of a mesh: what pairs are trained with has the unit of a time.
+        # The trained range in Fourier numbers, which only data on meshes have: of pairs it is in units of time.
         fourier = self.recipe.data.fourier if isinstance(self.recipe.data, recipe.Meshes) else None
         return {
             arm: tuple(
@@ -231,7 +231,7 @@ class Run:
     def _read_trained(self) -> Trained:
         if not any((self.folder / "checkpoints").glob("*.safetensors")):
             raise InputError(f"{self.folder}: has no checkpoint to read the network from")
-        # Where the last checkpoint is damaged, its steps are trained again from the one before: not without a word.
+        # If the last checkpoint is damaged, `train` repeats its steps from the one before: warn of the delay.
         with RunFolder.open(self.folder, warn=warnings.warn) as folder:
             return train(self.recipe, source(self.recipe), folder=folder)
 
@@ -245,7 +245,7 @@ class Run:
 
 
 def load_run(folder: str | os.PathLike[str]) -> Run:
-    """The finished run in a folder; nothing but its record is read.
+    """The finished run in a folder; only its description and its record are read.
 
     Raises InputError if the folder has no run, or one that is not finished.
     """

@@ -1,4 +1,4 @@
-"""Discovery of a flux for skewed meshes: learn the coefficients, test consistency, choose what is free, validate."""
+"""Discovery of a flux for skewed meshes: train, test consistency, choose the free coefficient, validate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ from fluxforge.skew._network import CELLS, Coefficients, Consistency, fit_limits
 from fluxforge.skew._objective import Judge, Scores
 from fluxforge.skew._problems import CONDUCTIVITIES, SINES, WAVES
 
-# What a flux has to reach, as a share of the corrected flux's; margins of the search are narrower.
+# Limits of a recovery: error and stable step over those of the corrected flux, and order. The search has stricter ones.
 MOST_ERROR, LEAST_STEP, LEAST_ORDER = 1.02, 0.8, 1.9
 ORDERS_ON = ("right", "jittered", "regular", "irregular")
-# Not coarser: on regular triangles the corrected flux is of higher order for sums of sines, and errors over its rise
-# with the number of cells.
+# Meshes of the search are not coarser, since on regular triangles the corrected flux has a higher order for sums of
+# sines, so that ratios of errors to its errors grow with the number of cells.
 JUDGED_N, JUDGED_SEEDS, STRETCHED_MESHES = 24, (1, 2, 3, 4), 64
 _VALIDATION_SEED = 5 * 10**5
 NETWORK = "network.safetensors"
 
 
 def check_skew(spec: recipe.Recipe) -> None:
-    """Refuse, before any data are made, a law that cannot be read; raises InputError."""
+    """Raise InputError, before any data are made, for a law that cannot be parsed."""
     assert isinstance(spec.data, recipe.Skew)
     if spec.data.law is not None:
         read_law(spec.data.law)
@@ -55,7 +55,7 @@ def report_skew(outcome: Outcome[SkewResult], folder: RunFolder, into: Path) -> 
 class TrainedSkew:
     """The network of the coefficients, its consistency on unseen meshes, and the number of samples it was trained on.
 
-    `unseen` is the table of the coarsest unseen meshes.
+    `unseen` is the table of exact fluxes on the coarsest unseen meshes.
     """
 
     network: Coefficients
@@ -66,7 +66,7 @@ class TrainedSkew:
 
 @dataclass(frozen=True, eq=False)
 class ChosenFluxes:
-    """The fluxes chosen for the objectives, what they do on held-out meshes, and the certificate of `scheme`.
+    """The fluxes chosen for the objectives, their validation on held-out meshes, and the certificate of `scheme`.
 
     `scheme` is that of the flux of least error, `others` has those of all fluxes by file name.
     """
@@ -79,10 +79,10 @@ class ChosenFluxes:
 
 
 def discover_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[SkewResult]:
-    """From a recipe to fluxes for skewed meshes with verdict and certificate, step by step."""
+    """Train the coefficients of a flux for skewed meshes, choose the free one, and validate, certify and judge."""
     seconds: dict[str, float] = {}
     trained = train_skew(spec, folder, tell, seconds)
-    # Without consistency there is nothing to choose the free coefficient for.
+    # Without consistency, no coefficient is free to choose.
     chosen = choose_fluxes(spec, folder, tell, seconds) if trained.consistency.holds else None
     result = describe_fluxes(trained, chosen, seconds, spec)
     if chosen is None:
@@ -155,11 +155,11 @@ def describe_fluxes(
 
 
 def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable:
-    """The table of the recipe, or one of unseen meshes with so many cells."""
+    """The table of exact fluxes of the recipe, or if `cells` is given, of all faces of unseen meshes of that size."""
     data, seed = spec.data, spec.seed
     assert isinstance(data, recipe.Skew)
     if cells is not None:
-        # All faces of other meshes than those of the training.
+        # So many samples that none is left out, and another seed than that of the training.
         data, seed = replace(data, meshes=8, cells=cells, samples=2**31), seed + _VALIDATION_SEED
     return make_table(
         meshes=data.meshes,
@@ -174,7 +174,7 @@ def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable
 
 
 def _read_or_train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
-    """The network of the run, read where it was trained before."""
+    """The network of the run: read from the folder if it was trained before, otherwise trained and saved."""
     if (saved := load_coefficients(folder / NETWORK)) is not None:
         return saved
     network = train_coefficients(
@@ -201,7 +201,7 @@ def _choose_laws(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choi
         )
 
     return choose_laws(
-        # Its meshes are not made where the whole search is finished.
+        # A function of its own, so that a judge and its meshes are made only if some part of the search is unfinished.
         lambda constants: judge()(constants),
         evaluations=spec.search.evaluations,
         seed=spec.seed,
@@ -211,11 +211,14 @@ def _choose_laws(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Choi
 
 
 def judge_fluxes(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[str, tuple[str, ...]]:
-    """Recovered if consistency was found and the law chosen for the error reaches all that is asked for."""
+    """The verdict on the fluxes and its reasons.
+
+    "refused" without consistency, "recovered" if the law chosen for the error meets all limits, else "approximation".
+    """
     checks = {f"consistency was found: {consistency.sentence}": consistency.holds}
     best = next((law for law in laws if law.name == "error"), None)
     if best is not None:
-        # Above the true ratios with a probability of 98 % each.
+        # Two standard errors above: bounds of the true ratios with a probability of 98 % each.
         errors = {
             kind: max(
                 each.error_ratio + 2.0 * each.ratio_error
@@ -246,7 +249,7 @@ def judge_fluxes(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[st
 
 
 def _plain_error(table: FaceTable) -> float:
-    """The error of the two-point flux, relative to the root mean square of the flux."""
+    """The root mean square error of the two-point flux, over the root mean square of the exact flux."""
     return float(np.sqrt(np.mean((table.columns[:, 0] - table.flux) ** 2))) / table.size
 
 
@@ -273,7 +276,7 @@ def _corrected_scores(choice: Choice) -> Scores:
 
 
 def _describe_missed(choice: Choice) -> tuple[str, ...]:
-    """The choices that miss a condition of the search, since no candidate meets them all."""
+    """A line for each chosen flux that misses a condition of the search, as it may if no candidate meets them all."""
     missed = {name: missed_by(scores, _corrected_scores(choice)) for name, scores in choice.scores.items()}
     return tuple(
         f"chosen for {name}: misses the conditions of the search by {by:.3f} in all"

@@ -1,4 +1,4 @@
-"""Stages of a run for skewed meshes: parts of its search and families validated on are not repeated on resuming."""
+"""Stages of a run for skewed meshes: finished parts of search and validation are not repeated when it is resumed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ _SEARCH, _VALIDATED = "skew-search", "skew-validated"
 
 @dataclass(frozen=True)
 class FolderParts(AbstractParts):
-    """Finished parts of the search as stages of a run folder."""
+    """Finished parts of the search, stored as stages of a run folder."""
 
     folder: RunFolder
 
     def read(self, name: str) -> SearchPart | None:
-        """The part of that name; None if it is not finished."""
+        """The part of the search with this name; None if it is not finished."""
         if (document := self.folder.read_stage(f"{_SEARCH}-{name}")) is None:
             return None
         stage = from_document(document, SearchStage, self.folder.path)
@@ -48,7 +48,7 @@ class FolderParts(AbstractParts):
         return SearchPart(tuple(trials), None if stage.chosen is None else Constants(*stage.chosen))
 
     def keep(self, name: str, part: SearchPart) -> None:
-        """Finish the stage of a part."""
+        """Store a finished part of the search."""
         trials = tuple(
             ScoredTrial(
                 constants=each.constants,
@@ -65,12 +65,12 @@ class FolderParts(AbstractParts):
 def validate_laws(
     laws: Mapping[str, ChosenLaw], spec: recipe.Recipe, folder: RunFolder, tell: Progress
 ) -> tuple[LawRow, ...]:
-    """The corrected flux and every law on held-out meshes and problems; each family is a stage of the folder."""
+    """Measure the corrected flux and every law on held-out meshes and problems; finished families are read back."""
     assert isinstance(spec.data, recipe.Skew)
     constants = {"corrected": CORRECTED, **{name: law.constants for name, law in laws.items()}}
     conductivity = CONDUCTIVITIES[spec.data.conductivity]
     if conductivity is not SCALAR:
-        # Whether it is worth searching again: those chosen with k = 1.
+        # For comparison, the fluxes chosen with k = 1: they show whether a search with a tensor is worth its time.
         constants |= {name: Constants(*map(float, damping.constants)) for name, damping in SKEWED.items()}
     by_family = []
     for k, family in enumerate(families := conductivity.families):
@@ -98,7 +98,7 @@ Stage = TypeVar("Stage", FamilyStage, StretchedStage)
 
 
 def _read_or_run(folder: RunFolder, name: str, kind: type[Stage], run: Callable[[], Stage]) -> Stage:
-    """Read a stage, or run it and keep it."""
+    """Read the result of a validation stage, or run it and store its result."""
     if (document := folder.read_stage(f"{_VALIDATED}-{name}")) is not None:
         return from_document(document, kind, folder.path)
     stage = run()
@@ -116,7 +116,7 @@ def _score_family(family: str, constants: Mapping[str, Constants], spec: recipe.
 
 
 def describe_family(score: FamilyScore) -> FamilyRow:
-    """The record of a score; its ratios are those of the worst kind of problems."""
+    """The record of a score; its ratios are those of the kind of problems with the largest error ratio."""
     worst = score.worst
     return FamilyRow(
         family=score.family,
