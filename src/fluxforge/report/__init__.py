@@ -1,4 +1,4 @@
-"""Results as HTML pages, figures and tables; nothing is computed here."""
+"""HTML pages, figures and tables of finished results; this room measures nothing itself."""
 
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.report._carry_page import write_carry

@@ -15,14 +15,14 @@ METRICS = (
     ("ood_mse", "one step,\nunseen meshes\nMSE"),
     ("rollout_mse", "50 steps,\nunseen meshes\nMSE"),
 )
-# Errors below the square of float32's resolution are drawn here.
+# Errors below this, about the square of float32's resolution, are drawn here.
 FLOOR = 1e-15
 
 
 def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
-    """Errors and weights of the arms `sparse` and `dense`, of so many seeds each.
+    """Errors and weights of the arms `sparse` and `dense`, of `seeds` networks each.
 
-    Every seed is a dot, the bar is the median; histograms are of the last layer of the last update.
+    Every network is a dot, bars are medians; the histograms show the weights of the last layer of the last update.
     """
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))

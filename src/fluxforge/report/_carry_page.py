@@ -29,7 +29,7 @@ METHODS = {
 
 
 def carry_figure(result: CarryResult, fields: Sequence[str] = ()) -> Figure:
-    """Error of one step against the number of cells, a panel per kind of field: of all kinds unless some are given."""
+    """Relative error of one step against the number of cells, one panel per kind of field: `fields`, by default all."""
     fields = fields or list(dict.fromkeys(row.field for row in result.carry))
     figure, axes = panels(len(fields))
     for panel, field in zip(axes, fields, strict=True):
@@ -44,7 +44,7 @@ def carry_figure(result: CarryResult, fields: Sequence[str] = ()) -> Figure:
 
 
 def coefficients_figure(result: CarryResult) -> Figure | None:
-    """Each coefficient against Fo_P + Fo_N, the formula through it; None of a result without points."""
+    """Coefficients of network and formula against Fo_P + Fo_N, one panel each; None for a result without points."""
     if not result.points:
         return None
     figure, axes = panels(len(result.points), columns=3)

@@ -50,7 +50,7 @@ def write_certificate(
 
 
 def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str, Figure], *, command: str = "") -> str:
-    """The page as text, its pictures inside it."""
+    """The page as HTML text that contains its figures."""
     return page(
         "certificate.html",
         certificate=certificate,
@@ -72,7 +72,7 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
 
 
 def typeset_lines(certificate: Certificate) -> list[tuple[Line, Markup | str]]:
-    """The lines of a certificate, each with its evidence: modified equations typeset, powers of ten spelt out."""
+    """The lines of a certificate with their evidence as HTML: modified equations as MathML, 1e-5 as 1 × 10⁻⁵."""
     equations = {f"modified equation, {name}": str(each) for name, each in certificate.modified.items()}
     return [
         (
@@ -84,7 +84,7 @@ def typeset_lines(certificate: Certificate) -> list[tuple[Line, Markup | str]]:
 
 
 def formula_lines(scheme: Scheme) -> list[str]:
-    """The stages as text, a message or output a line."""
+    """The stages of a scheme as text, one line per message and per output."""
     lines = []
     for number, stage in enumerate(scheme.stages, start=1):
         for name, message in stage.messages.items():
@@ -97,7 +97,7 @@ def formula_lines(scheme: Scheme) -> list[str]:
 
 
 def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
-    """The figures that this certificate has data for, by name."""
+    """The figures for which the certificate has data, by name: `convergence`, `time`, `stability`, `cost`."""
     figures = {}
     if any(result.study is not None for result in certificate.space.values()):
         figures["convergence"] = convergence_figure(certificate)
@@ -111,7 +111,7 @@ def certificate_figures(certificate: Certificate) -> dict[str, Figure]:
 
 
 def convergence_figure(certificate: Certificate) -> Figure:
-    """Relative L2 and L∞ errors of the steady state against cells, with slopes to compare by."""
+    """Relative L2 and L∞ errors of the steady state against the number of cells, with slopes of order 1 and 2."""
     figure, axes = panels(2)
     for panel, norm in zip(axes, ("l2", "linf"), strict=True):
         for k, (family, result) in enumerate(certificate.space.items()):
@@ -130,7 +130,7 @@ def convergence_figure(certificate: Certificate) -> Figure:
 
 
 def _draw_guides(panel: Axes) -> None:
-    """Slopes of order 1 and 2 in h, that is ½ and 1 in the number of cells."""
+    """Draw slopes of order 1 and 2 in h, that is −½ and −1 in the number of cells."""
     left, right = panel.get_xlim()
     x = np.geomspace(left * 1.3, right / 1.3, 2)
     top = panel.get_ylim()[1] / 1.5
@@ -141,7 +141,7 @@ def _draw_guides(panel: Axes) -> None:
 
 
 def time_figure(certificate: Certificate) -> Figure:
-    """Errors in time against the matrix exponential, for the free and the driven run."""
+    """Errors in time against the matrix exponential, for the free run (S = 0) and the driven run (T₀ = 0)."""
     assert certificate.time is not None
     figure, (panel,) = panels(1)
     runs = {"free: T₀, S = 0": certificate.time.free, "driven: T₀ = 0, S": certificate.time.driven}
@@ -155,7 +155,7 @@ def time_figure(certificate: Certificate) -> Figure:
 
 
 def stability_figure(certificate: Certificate) -> Figure:
-    """R along the negative axis, and the region |R| ≤ 1 in the complex plane."""
+    """The amplification factor R on the negative axis, and the region |R| ≤ 1 in the complex plane."""
     stability = certificate.stability
     assert stability is not None
     assert stability.factor is not None
@@ -183,7 +183,7 @@ def stability_figure(certificate: Certificate) -> Figure:
 
 
 def cost_figure(certificate: Certificate) -> Figure:
-    """Error in time against bytes moved per cell, beside the peers."""
+    """Error in time against bytes moved per cell, for the scheme and those it is compared with."""
     figure, (panel,) = panels(1)
     for k, curve in enumerate(certificate.curves):
         width = 2.2 if curve.scheme == certificate.scheme else 1.2

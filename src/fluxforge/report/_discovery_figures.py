@@ -31,23 +31,23 @@ from fluxforge.run._record import Numbers
 from fluxforge.run.result import Discovery, FrontRow, FrontTable, StepErrors, StepRow
 
 LINE, CHOSEN = COLOURS[:2]
-# Where an error of zero is drawn on a logarithmic axis.
+# Smaller errors, also zero, are drawn here on logarithmic axes.
 LOWEST = 1e-16
-# Letters of a formula that fit on a line of a panel.
+# Number of characters of a formula that fit on a line of a panel.
 LABEL = 44
 MEASURES = {
     "one_step_mse": "one step, mean square",
     "one_step_worst": "one step, worst cell",
     "rollout_mse": "many steps, mean square",
 }
-# Constants of the network are drawn up to this distance from the formula's, in units of the range of the latter.
+# Constants of the network are drawn up to this distance from those of least loss, in units of the axis for the latter.
 AXIS_MARGIN = 1.5
 LEAST_DECIMAL = 1e-3
 OPEN_MARKER = {"markerfacecolor": "none", "markersize": 8, "zorder": 4}
 
 
 def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str, Figure]:
-    """The figures that this run has data for, by name: `front`, `limit`, `loss`, `errors`."""
+    """The figures for which the run has data, by name: `front`, `limit`, `loss`, `errors`."""
     figures = {}
     if fronts := shown_fronts(result):
         figures["front"] = front_figure(fronts)
@@ -61,7 +61,7 @@ def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str,
 
 
 def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
-    """The fronts that hold a formula; of a pair the message comes first, as in the paper's figure."""
+    """The fronts that have candidates, by MLP; of two the message comes first, as in the paper's figure."""
     fronts = [(name, front) for name, front in (result.fronts or {}).items() if front.rows]
     if len(fronts) == 2:
         fronts.sort(key=lambda each: each[1].kind != "message")
@@ -69,7 +69,7 @@ def shown_fronts(result: Discovery) -> dict[str, FrontTable]:
 
 
 def front_csv(fronts: Mapping[str, FrontTable]) -> str:
-    """The fronts as a table, a formula a line, nothing rounded."""
+    """The fronts as CSV text, one row per candidate formula, nothing rounded."""
     rows = ((name, front.kind, row) for name, front in fronts.items() for row in front.rows)
     return table_csv(
         [{"name": name, "kind": kind, **asdict(row)} for name, kind, row in rows],
@@ -86,7 +86,7 @@ def step_errors(result: Discovery) -> dict[str, StepErrors]:
 
 
 def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
-    """Error against complexity, a panel per MLP, the chosen formula marked and written out."""
+    """Relative error against complexity, one panel per MLP; the chosen formula is marked and written in the panel."""
     figure, axes = panels(len(fronts), columns=2)
     for panel, (name, front) in zip(axes, fronts.items(), strict=True):
         x = [row.complexity for row in front.rows]
@@ -103,7 +103,7 @@ def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
 
 
 def _axis_limits(low: float, high: float, lines: int) -> tuple[float, float]:
-    """An axis from low to high with room above for lines of text, each a sixteenth of its height."""
+    """Limits of a logarithmic axis from low to high with room at the top for lines of text, each 1/16 of its height."""
     low, high = low / 2, high * 1.6
     share = lines / 16
     return low, high * (high / low) ** (share / (1 - share))
@@ -115,11 +115,11 @@ def _drawn_error(row: FrontRow) -> float:
 
 
 def _mark_chosen(panel: Axes, row: FrontRow) -> int:
-    """Mark a point and write its formula at the top, which a falling curve leaves free; return the lines it took."""
+    """Mark a point, write its formula at the top, where a falling curve leaves room, and return the number of lines."""
     point = (row.complexity, _drawn_error(row))
     panel.semilogy(*point, "o", color=CHOSEN, markersize=9, zorder=3)
     label = plot_formula(row.formula) if len(round_decimals(row.formula, 4)) <= LABEL else None
-    # A fraction is two to three lines high.
+    # A typeset formula counts as three lines, since fractions are two to three lines high.
     room = (
         [label, "", ""]
         if label
@@ -143,7 +143,7 @@ def _mark_chosen(panel: Axes, row: FrontRow) -> int:
 
 
 def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
-    """Each term of the loss against steps, a line per network; the network that was distilled is drawn thick."""
+    """Each term of the loss against steps, one line per network: that of network `member` has marks."""
     figure, (panel,) = panels(1)
     steps = np.array([record["step"] for record in metrics], float)
     for k, name in enumerate(list_terms(metrics)):
@@ -163,7 +163,7 @@ def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
 
 
 def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
-    """Distance from the law of the data on unseen meshes: network above, formula below, for each measure."""
+    """Errors of network (above) and formula (below) on unseen meshes against the law of the data, for each measure."""
     figure, (panel,) = panels(1)
     names = list(MEASURES)
     for k, (who, row) in enumerate(errors.items()):
@@ -191,13 +191,13 @@ def _annotate_value(panel: Axes, value: float | None, place: float, colour: str)
 
 
 def limit_rows(result: Discovery) -> list[StepRow]:
-    """The steps at which constants are known, longest first."""
+    """The rows of Δt > 0 at which constants are known, longest first."""
     rows = [row for row in result.against_step or () if row.step > 0 and row.constants]
     return sorted(rows, key=lambda row: -row.step)
 
 
 def limit_figure(result: Discovery) -> Figure:
-    """Constants against the step, a panel per fraction that limits are rounded to; the network's own are hollow."""
+    """Constants against Δt, one panel per fraction that limits are rounded to; the network's own have hollow marks."""
     groups = _group_constants(result)
     figure, axes = panels(len(groups), columns=2)
     for panel, (aim, names) in zip(axes, groups.items(), strict=True):
@@ -208,7 +208,7 @@ def limit_figure(result: Discovery) -> Figure:
 
 
 def limit_pictures(result: Discovery) -> list[Shown]:
-    """A picture per panel, for a page."""
+    """The panels of `limit_figure` as separate figures for a page."""
     pictures = []
     for k, names in enumerate(_group_constants(result).values() if limit_rows(result) else ()):
         figure, (panel,) = panels(1)
@@ -224,7 +224,7 @@ def limit_pictures(result: Discovery) -> list[Shown]:
 
 
 def limit_table(result: Discovery, names: Sequence[str] | None = None) -> list[tuple[str, str, str, str, str]]:
-    """Constant, at the longest step, at the shortest, limit ± uncertainty, and the fraction it is rounded to."""
+    """Rows of text: constant, value at the longest Δt and at the shortest, limit ± uncertainty, rounded fraction."""
     rows = limit_rows(result)
     if not rows:
         return []
@@ -242,25 +242,25 @@ def limit_table(result: Discovery, names: Sequence[str] | None = None) -> list[t
 
 
 def fitted_constants(result: Discovery) -> tuple[Numbers, Numbers]:
-    """The constants of least loss before they were rounded to fractions, as far as that is known; uncertainties."""
+    """The constants of least loss, before rounding if the result has them, and their uncertainties, by name."""
     if result.constants_fitted is not None:
         return result.constants_fitted.values, result.constants_fitted.uncertainty
     return result.constants or {}, result.constants_uncertainty or {}
 
 
 def limit_steps(result: Discovery) -> str:
-    """From the longest step to the shortest, in words."""
+    """A text on the range of Δt, such as `Δt, from 0.2 down to 0.0016`; empty without steps."""
     steps = [row.step for row in limit_rows(result)]
     return f"{step_label(result)}, from {number(steps[0])} down to {number(steps[-1])}" if steps else ""
 
 
 def step_label(result: Discovery) -> str:
-    """What steps are measured in: a stencil is read on meshes, and there in Fourier steps."""
+    """The label of the axis of Δt: a stencil is computed on meshes, where Δt is in Fourier steps."""
     return "Δt in units of the Fourier step" if result.laws else "Δt"
 
 
 def format_with_uncertainty(value: float | None, spread: float | None) -> str:
-    """The value to the digits its uncertainty leaves: 0.99999000 ± 2.0 × 10⁻⁸; a dash if there is none."""
+    """A value with the digits that its uncertainty allows, as 0.99999000 ± 2.0 × 10⁻⁸; a dash for None."""
     if value is None:
         return "—"
     if spread is None or not math.isfinite(spread) or not math.isfinite(value):
@@ -272,12 +272,12 @@ def format_with_uncertainty(value: float | None, spread: float | None) -> str:
 
 
 def _format_constant(value: float | None) -> str:
-    """A constant to five decimal places, even if they are zeros: 1.00000, not an exact 1; tiny ones to three digits."""
+    """A constant with five decimals, as 1.00000, since it is not exact; below `LEAST_DECIMAL` with three digits."""
     return decimals(value, 5) if value is None or abs(value) >= LEAST_DECIMAL else number(value)
 
 
 def _group_constants(result: Discovery) -> dict[str, list[str]]:
-    """Names of constants by the fraction they are rounded to; "" for those that are not."""
+    """Names of constants by the fraction they are rounded to; those not rounded are under ""."""
     rational = result.rational or {}
     groups: dict[str, list[str]] = {}
     for name in limit_rows(result)[0].constants:
@@ -286,7 +286,7 @@ def _group_constants(result: Discovery) -> dict[str, list[str]]:
 
 
 def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int:
-    """Draw these constants, and return how many of the network's are too far off to be shown."""
+    """Draw these constants; return the number of the network's values that are outside the axis and not shown."""
     rows = limit_rows(result)
     steps, left = [row.step for row in rows], rows[-1].step / 2
     for k, name in enumerate(names):
@@ -304,7 +304,7 @@ def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int
             steps, np.where(far, np.nan, values), " ", **_choose_style(names.index(name)) | OPEN_MARKER, label=label
         )
     panel.set(xscale="log", xlabel=step_label(result), ylabel="constant")
-    # Readings of the network lie between the halvings; their labels would overlap.
+    # Ticks only at halvings of the longest Δt: labels of the network's readings between them would overlap.
     ticks = [row.step for row in rows if not row.network][::2] or steps[::2]
     panel.set_xticks([*ticks, left], [*(f"{step:.3g}" for step in ticks), "→ 0"])
     panel.xaxis.set_minor_locator(NullLocator())
@@ -325,7 +325,7 @@ def _draw_limit(panel: Axes, result: Discovery, name: str, *, left: float, look:
 
 
 def _network_names(result: Discovery, names: Sequence[str]) -> dict[str, str]:
-    """Labels of the network's own constants, for those of the names that it has."""
+    """Labels of the network's own constants, by name, for those of `names` that it has."""
     present = {name for row in limit_rows(result) for name in row.network or ()}
     return {name: f"{plot_formula(name) or name} of the network" for name in names if name in present}
 

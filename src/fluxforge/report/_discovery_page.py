@@ -1,4 +1,4 @@
-"""A discovery as one self-contained HTML page: the question, the formula, why to believe it, and how it was made."""
+"""A discovery as one self-contained HTML page: the question, the formula, the evidence for it, and how it was made."""
 
 import math
 import os
@@ -61,7 +61,7 @@ HEADLINES = {
     "approximation": "an approximation was found",
     "refused": "no formula was accepted",
 }
-# Factors of a law that fit on a line of a narrow page.
+# Number of factors of a power law that fit on a line of a narrow page.
 FACTORS_PER_LINE = 4
 ERRORS_CAPTION = (
     "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen."
@@ -78,7 +78,7 @@ def write_discovery(
     command: str,
     pictures: Mapping[str, Figure] | None = None,
 ) -> list[Path]:
-    """Write `report.html` and, as far as the run got, its figures as PNG and SVG and `front.csv`; return the paths."""
+    """Write `report.html` and, if there are data for them, figures as PNG and SVG and `front.csv`; return the paths."""
     folder = Path(folder)
     figures = discovery_figures(result, metrics)
     text = discovery_page(
@@ -101,7 +101,10 @@ def discovery_page(
     command: str = "",
     pictures: Mapping[str, Figure] | None = None,
 ) -> str:
-    """The page as text, its pictures inside it. A formula is typeset only if the result says it is recovered."""
+    """The page as HTML text that contains its figures; `pictures` are further figures by title.
+
+    A formula is typeset only if the result is recovered; raises InputError if that is so and `scheme` is None.
+    """
     recovered = result.recovered
     if recovered and scheme is None:
         raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
@@ -153,7 +156,7 @@ def discovery_page(
 
 
 def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:
-    """The figures of training and of errors, which stand in the page itself."""
+    """The figures `loss` and `errors` with captions and alternative texts, if there are data for them."""
     shown = {}
     if "loss" in figures:
         several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
@@ -179,7 +182,7 @@ def _verdict(result: Discovery) -> str:
 
 
 def _formula_text(result: Discovery, scheme: Scheme | None) -> list[str]:
-    """The formulas as text: of the scheme, or of what there is instead of one."""
+    """The formulas as lines of text: those of the scheme, or without one the messages and outputs of the result."""
     if scheme is not None:
         return formula_lines(scheme)
     messages = [f"{name} = Σ of {formula}" for name, formula in (result.messages or {}).items()]
@@ -187,14 +190,14 @@ def _formula_text(result: Discovery, scheme: Scheme | None) -> list[str]:
 
 
 def _typeset_parts(result: Discovery) -> list[tuple[str, Markup]]:
-    """The messages and outputs of a formula that was not recovered, typeset."""
+    """The messages and outputs of a formula that was not recovered: labels with typeset formulas."""
     messages = [(f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.messages or {}).items()]
     outputs = (result.outputs or {}).items()
     return messages + [(f"update {name}", typeset_text(f"{name} = {text}")) for name, text in outputs]
 
 
 def _find_stage(result: Discovery, certificate: Certificate | None) -> str | None:
-    """The stage at which a run stopped, in words; None if it was completed."""
+    """A text on the stage at which a run stopped; None if it was completed."""
     if not result.messages:
         if result.fronts:
             return "choosing a formula: candidates were found, and none was accepted"
@@ -218,7 +221,7 @@ def _list_losses(result: Discovery) -> dict[str, Number]:
 
 
 def _list_constants(result: Discovery) -> list[tuple[str, str, str, str]]:
-    """Name, value in the network and by least loss, each with its uncertainty, and the fraction it is rounded to."""
+    """Rows of text: constant, the network's value and that of least loss, each ± uncertainty, rounded fraction."""
     least, spread = fitted_constants(result)
     limit, limit_spread = result.limit or {}, result.limit_uncertainty or {}
     rational = result.rational or {}
@@ -234,7 +237,7 @@ def _list_constants(result: Discovery) -> list[tuple[str, str, str, str]]:
 
 
 def _typeset_laws(laws: Laws) -> Markup:
-    """∂T′_P/∂T_N ≈ 0.80 A^1.03 …, a law after the other, aligned; exponents to two digits."""
+    """The power laws ∂T′_P/∂T_N ≈ 0.80 A^1.03 … over one hop and two, aligned, with two decimals, as MathML."""
     rows = []
     for cell, law in (("N", laws.near), ("Q", laws.far)):
         powers = [_format_power(*each) for each in law.exponents.items()]
@@ -246,14 +249,14 @@ def _typeset_laws(laws: Laws) -> Markup:
 
 
 def _format_power(name: str, exponent: float | None) -> str:
-    """A with its face PN below and its power above, from A_PN, as LaTeX."""
+    """A power as LaTeX: of `A_PN` and 1.03, the letter A with subscript PN and exponent 1.03."""
     letter, _, where = name.partition("_")
     base = {"delta": r"\delta ", "dt": r"\Delta t"}.get(letter, letter)
     return f"{base}{f'_{{{where}}}' if where else ''}^{{{decimals(exponent, 2)}}}"
 
 
 def _laws_in_words(laws: Laws, of_what: str) -> str:
-    """What the whole powers nearest to the fitted ones say; `of_what` follows the word flux."""
+    """Sentences on the flux that the nearest whole powers describe; `of_what` is inserted after the word flux."""
     near, far = _whole_powers(laws.near), _whole_powers(laws.far)
     if not near:
         return ""
@@ -278,7 +281,7 @@ def _whole_powers(law: Law) -> dict[str, int]:
 
 
 def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
-    """A picture per MLP, so that they stand side by side on a wide page and one below the other on a narrow one."""
+    """The fronts as one figure per MLP: they are side by side on a wide page, and below each other on a narrow one."""
     pictures = []
     for k, (name, front) in enumerate(fronts.items()):
         marked, large = "none was chosen", ""

@@ -22,9 +22,9 @@ PLOTS = {
     "loss": "training",
     "errors": "errors on unseen meshes",
 }
-# Options that the command of a repetition replaces or omits, and whether a value follows them.
+# Options that are removed from the command of a run to repeat it, and whether a value follows each.
 REPLACED_OPTIONS = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
-# What the letters of a formula stand for, by the name a scheme's text gives them, and how they are set.
+# The letters of formulas, by their names in the text of a scheme: how each is typeset, and its meaning.
 LETTERS = {
     "T": ("T", "temperature"),
     "S": ("S", "source"),
@@ -45,14 +45,14 @@ def equation_name(result: Discovery) -> str:
 
 
 def physics_rows(result: Discovery) -> list[tuple[str, object]]:
-    """The equation and its parameters as rows of a table; of heat its diffusivity alone."""
+    """Rows of a table: label and value of the equation and its parameters; for heat only of the diffusivity."""
     if equation_name(result) == HEAT:
         return [] if result.diffusivity is None else [("diffusivity α", result.diffusivity)]
     return [("equation", equation_name(result)), *(result.parameters or {}).items()]
 
 
 def describe_question(metrics: Sequence[Metric], equation: str) -> str:
-    """What a run asked, in a sentence."""
+    """A sentence that states the question of a run: what the network sees, learns from and predicts."""
     how = LEARNED_FROM.get(frozenset(list_terms(metrics)) - {"sparsity"}, "was trained on it")
     how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
     what = "temperatures" if equation == HEAT else "values"
@@ -63,7 +63,7 @@ def describe_question(metrics: Sequence[Metric], equation: str) -> str:
 
 
 def explain_letters(scheme: Scheme) -> list[tuple[str, str]]:
-    """The letters that the scheme uses, with their meaning; names of its own sums and outputs are not among them."""
+    """The letters in the formulas of a scheme with their meanings, without the names of its messages and outputs."""
     internal = {name for stage in scheme.stages for name in (*stage.messages, *stage.outputs)}
     symbols = {symbol.name for formula in scheme.formulas() for symbol in formula.free_symbols}
     used = {name.split("_")[0] for name in symbols - internal}
@@ -71,14 +71,14 @@ def explain_letters(scheme: Scheme) -> list[tuple[str, str]]:
 
 
 def _meanings(equation: Equation) -> dict[str, tuple[str, str]]:
-    """How the letters of an equation's schemes are set, and what they stand for."""
+    """The letters of an equation's schemes by name: how each is typeset, and its meaning."""
     unknown = {"T": LETTERS["T"] if equation.name == HEAT else ("T", f"the unknown {equation.unknown}")}
     parameters = {p.name: (GREEK.get(p.name, p.name), p.meaning or "a parameter") for p in equation.parameters}
     return {**LETTERS, **unknown, **parameters}
 
 
 def describe_reading(scheme: Scheme) -> str:
-    """How to read the formula."""
+    """A sentence on how a step of the scheme is computed from messages of neighbours."""
     where = "its neighbours N" if scheme.hops() <= {Hop.EDGE} else "its neighbours N and theirs, Q"
     if len(scheme.stages) > 1:
         stages = f"In each of {len(scheme.stages)} stages every cell P sums messages over {where}"
@@ -89,7 +89,7 @@ def describe_reading(scheme: Scheme) -> str:
 def opening_sentence(
     result: Discovery, scheme: Scheme | None, certificate: Certificate | None, stopped: str | None
 ) -> str:
-    """What a numerical analyst would say of the run in one sentence, and how much of the network is explained."""
+    """A summary of the certificate, or of why there is none, and the share of the network's step that is explained."""
     least = None if result.explained is None else result.explained.least
     share = "" if least is None else f"The network's step is explained to {_percent(least)} %."
     if scheme is None or certificate is None:
@@ -100,12 +100,12 @@ def opening_sentence(
 
 
 def _percent(share: float) -> str:
-    """A share with one decimal, which adds up to 100 with the rest where that is quoted; less than 1 is not 100."""
+    """A share in per cent with one decimal: 100 only if it is 1, otherwise at most 99.9."""
     return f"{100.0 * share if share >= 1.0 else min(round(100.0 * share, 1), 99.9):g}"
 
 
 def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
-    """Commands to copy, each with what it does; those about a formula only if there is one."""
+    """Commands for the reader, each with a description; those that need a formula only if there is one."""
     again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
     rerun = ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command))
     if scheme is None:
@@ -127,14 +127,14 @@ def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> lis
 
 
 def scheme_file(result: Discovery) -> str:
-    """The name under which a run keeps its formula: it says whether the formula is recovered."""
+    """The file name of the formula: `scheme.json` if it is recovered, otherwise `candidate.json`."""
     return "scheme.json" if result.recovered else "candidate.json"
 
 
 def folder_files(
     result: Discovery, figures: Iterable[str], *, scheme: bool, certificate: bool, metrics: bool
 ) -> list[tuple[str, str]]:
-    """The files beside the page and what they hold, as far as the run got."""
+    """The names and descriptions of the files beside the page that the run wrote."""
     evidence = "certificate.json" if result.recovered else "candidate-certificate.json"
     files = [
         (scheme_file(result), "the formula, which every command reads", scheme),
@@ -148,7 +148,7 @@ def folder_files(
 
 
 def _rerun(result: Discovery, command: str) -> str:
-    """The command of the run with the next seed and another folder."""
+    """The command of the run with the next seed and another output folder."""
     seed = result.seed + 1
     try:
         words = shlex.split(command)

@@ -40,7 +40,7 @@ def write_experiment(
 def experiment_page(
     result: Discovery, *, scheme: Scheme | None, certificate: Certificate | None, command: str = ""
 ) -> str:
-    """The page as text; raises ValueError for a result without experiments."""
+    """The page as HTML text; raises ValueError for a result without experiments or verdict."""
     experiment = result.experiment
     if experiment is None or result.verdict is None:
         raise ValueError(f"the result of recipe {result.recipe!r:.60} has no experiments or no verdict")

@@ -1,4 +1,4 @@
-"""The report of a discovered limiter: φ beside the network, its bounds and Sweby's region; errors on waves."""
+"""The report of a discovered limiter: φ with the network, its bounds and Sweby's region, and errors on waves."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_fi
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme.limiters import C, Q, R
 
-# Rows of the network's table that are drawn, of the ten Courant numbers from 0.05 to 0.95.
+# Which of the ten Courant numbers from 0.05 to 0.95, the rows of the network's table, are drawn.
 _ROWS = (2, 5, 8)
 _COURANT = np.linspace(0.05, 0.95, 10)
 
@@ -43,7 +43,7 @@ def phi_figure(result: LimiterResult) -> Figure:
 
 
 def wave_figure(result: LimiterResult) -> Figure:
-    """Errors on Jiang's and Shu's wave against the Courant number, and on fresh profiles against the steps."""
+    """Errors on Jiang's and Shu's wave against the Courant number, on fresh profiles against the number of steps."""
     figure, (left, right) = panels(2)
     for row, colour, marker in zip(result.limiters, COLOURS, MARKERS, strict=False):
         style: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4, "label": row.name}

@@ -1,4 +1,4 @@
-"""What pages and figures share: templates, inline pictures, panels, numbers, and formulas as MathML.
+"""Functions for all pages and figures: templates, inline figures, panels, numbers as text, formulas as MathML.
 
 Browsers typeset MathML; latex2mathml converts a formula's LaTeX to it.
 """
@@ -30,7 +30,7 @@ from fluxforge.mesh import save_figure
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.emit._latex import emit_latex, formula_latex
 
-# Classes of the style by the verdict of a certificate's line.
+# CSS class of each verdict of a certificate's line.
 CLASSES = {
     "holds": "holds",
     "fails": "fails",
@@ -121,21 +121,21 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def decimals(value: float | None, places: int = 3) -> str:
-    """A number with so many decimal places, like −1.000; a dash if it is missing or not finite."""
+    """A number with `places` decimals, like −1.000; a dash if it is missing or not finite."""
     return "—" if value is None or not math.isfinite(value) else f"{value:.{places}f}".replace("-", "−")
 
 
 def set_powers(text: str) -> str:
-    """A text with 1.5e-16 as 1.5 × 10⁻¹⁶, or 0.15 where that is short, Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
+    """A text with its numbers as by `number` (1.5e-16 as 1.5 × 10⁻¹⁶), Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
     text = _POWER_OF.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)
     text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_SUBSCRIPTS), text)
     return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
 
 
 def figure_svg(figure: Figure, name: str) -> Markup:
-    """The figure as inline SVG: no XML head, no fixed size, and identifiers that begin with its name.
+    """The figure as inline SVG without XML head and fixed size, its identifiers prefixed by `name`.
 
-    Without the name the identifiers of several figures of a page would clash.
+    Without the prefix, the identifiers of several figures of a page would clash.
     """
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
@@ -166,14 +166,14 @@ def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axe
 
 
 def typeset(scheme: Scheme) -> Markup:
-    """The scheme's formulas, a message or output a row, aligned at the equals signs."""
+    """The formulas of a scheme as MathML, one row per message and output, aligned at the equals signs."""
     latex = emit_latex(scheme)
     body = latex[latex.index(r"\begin{aligned}") + len(r"\begin{aligned}") : latex.index(r"\end{aligned}")]
     return align([[mathml(cell) for cell in row.split("&")] for row in body.split("\\\\\n")])
 
 
 def align(rows: list[list[Markup]]) -> Markup:
-    """Rows of cells as one displayed table."""
+    """Rows of MathML cells as one displayed table."""
     filled = Markup("").join(
         Markup("<mtr>{}</mtr>").format(Markup("").join(Markup("<mtd>{}</mtd>").format(cell) for cell in row))
         for row in rows
@@ -182,7 +182,7 @@ def align(rows: list[list[Markup]]) -> Markup:
 
 
 def typeset_text(formula: str, *, sum_of: str = "") -> Markup:
-    """A formula or equation written as text, inline, its decimals rounded; as code where the parser refuses it.
+    """A formula or equation given as text, as inline MathML with rounded decimals; as code if it cannot be parsed.
 
     `sum_of` names the sum over neighbours N whose terms the formula gives.
     """
@@ -196,7 +196,7 @@ def typeset_text(formula: str, *, sum_of: str = "") -> Markup:
 
 
 def typeset_equation(equation: str) -> Markup:
-    """An equation with a long sum, inline: a math element per summand, since browsers break no line within one."""
+    """An equation with a long sum as inline MathML: one element per summand, since browsers break no line in one."""
     depth = np.cumsum([(letter == "(") - (letter == ")") for letter in equation])
     cuts = [k for k in range(len(equation)) if depth[k] == 0 and equation[k : k + 3] in (" + ", " - ")]
     first, *rest = (equation[a:b].strip() for a, b in pairwise((0, *cuts, len(equation))))
@@ -204,12 +204,12 @@ def typeset_equation(equation: str) -> Markup:
 
 
 def inline_math(latex: str) -> Markup:
-    """LaTeX as a math element in a line of text."""
+    """LaTeX as an inline math element."""
     return Markup("<math>{}</math>").format(mathml(latex))
 
 
 def plot_formula(formula: str) -> str | None:
-    """A formula written as text, for a label of a plot, between dollar signs; None if it cannot be typeset."""
+    """A formula given as text, as LaTeX between dollar signs for labels of plots; None if it cannot be typeset."""
     try:
         label = f"${_to_latex(round_decimals(formula, 4))}$".replace(r"\frac", r"\dfrac")
         MathTextParser("path").parse(label)
@@ -219,19 +219,19 @@ def plot_formula(formula: str) -> str | None:
 
 
 def typeset_number(text: str) -> Markup | str:
-    """A fraction, typeset; any other text as it is."""
+    """A fraction as MathML; any other text unchanged."""
     return typeset_text(text) if _FRACTION.fullmatch(text) else text
 
 
 def round_decimals(formula: str, digits: int = 5) -> str:
-    """A formula's text with its decimals shortened."""
+    """The text of a formula with its decimals rounded to `digits` significant digits."""
     return _DECIMAL.sub(lambda match: f"{float(match[0]):.{digits}g}", formula)
 
 
 def mathml(latex: str) -> Markup:
-    """LaTeX as the inside of a math element."""
+    """LaTeX as the content of a math element; empty for empty LaTeX."""
     if not latex.strip():
-        return Markup("")  # latex2mathml refuses it; rows that continue a long sum begin with an empty cell
+        return Markup("")  # latex2mathml rejects it, but rows that continue a long sum begin with an empty cell
     text = convert(latex.replace(r"\mathrm", r"\text"), display="block")
     match = _MATH_ROW.fullmatch(text)
     inside = _CHARACTER.sub(_unescape_character, match[1] if match else "")

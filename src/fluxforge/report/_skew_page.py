@@ -11,7 +11,7 @@ from fluxforge.scheme._scheme import Scheme
 
 
 def angle_figure(result: SkewResult) -> Figure:
-    """The coefficients between triangles against cos θ: what the network found, and the laws."""
+    """The coefficients between equal triangles against cos θ: those of the network, and ψ₁ of every law."""
     figure, (left, right) = panels(2)
     cosine = [row.cosine for row in result.angles]
     for k, name in enumerate(("ψ₁", "ψ₂", "ψ₃")):
@@ -22,20 +22,20 @@ def angle_figure(result: SkewResult) -> Figure:
     for k, name in enumerate(result.angles[0].laws):
         right.plot(cosine, [row.laws[name] for row in result.angles], COLOURS[k], marker=MARKERS[k], ms=3, label=name)
     right.set(xlabel="cos θ", ylabel="ψ₁", title="chosen, between triangles")
-    # Between ψ₂ = 1 and the others, which lie around 0.
+    # The legend is between the curves: ψ₂ is near 1, the others are near 0.
     left.legend(fontsize=8, loc="center", bbox_to_anchor=(0.5, 0.75), ncols=4)
     right.legend(fontsize=8)
     return figure
 
 
 def trade_off_figure(result: SkewResult) -> Figure:
-    """Mean error against mean stable step and least coercivity of what was tried, and of the choices.
+    """Mean error against mean stable step, and against least coercivity, of all trials and of the chosen fluxes.
 
-    The line joins the tried ones that meet the conditions and that no other one of them beats in both.
+    The line is the Pareto front of the trials that meet all conditions.
     """
     figure, axes = panels(2)
     labels = ("mean stable step / corrected's", "least coercivity / corrected's")
-    # The corrected flux is the first that is tried.
+    # The first trial is the corrected flux.
     scales = {"step": (1.0, 1.0), "coercivity": (result.trials[0].coercivity or 1.0, result.laws[0].coercivity)}
     for panel, field, label in zip(axes, ("step", "coercivity"), labels, strict=True):
         usable = [row for row in result.trials if row.error and row.step and row.coercivity is not None]
@@ -55,7 +55,7 @@ def trade_off_figure(result: SkewResult) -> Figure:
             panel.annotate(
                 law.name,
                 (at, error),
-                # In turn above and below: choices lie close together.
+                # Labels alternate above and below, since the chosen fluxes are close together.
                 xytext=(9, -14 if k % 2 else 7),
                 textcoords="offset points",
                 fontsize=9,
@@ -70,7 +70,7 @@ def trade_off_figure(result: SkewResult) -> Figure:
 
 
 def _find_front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points (x, y) that no other one beats in both, where larger x and smaller y are better; x decreases."""
+    """The Pareto front of points (x, y), where larger x and smaller y are better, in descending order of x."""
     front: list[tuple[float, float]] = []
     for x, y in sorted(points, reverse=True):
         if not front or y < front[-1][1]:
@@ -83,9 +83,9 @@ def _geometric_mean(values: list[float]) -> float:
 
 
 def cells_figure(result: SkewResult) -> Figure:
-    """L2 error times cells against cells on held-out problems, a panel per family: level where the order is 2.
+    """L2 error times number of cells on held-out problems, one panel per family; constant where the order is 2.
 
-    Errors themselves fall by a factor of a hundred, and those of different fluxes could not be told apart.
+    The errors themselves fall by a factor of a hundred, so that those of different fluxes would look equal.
     """
     families = [row.family for row in result.laws[0].families]
     figure, axes = panels(len(families), columns=3)

@@ -1,4 +1,4 @@
-"""Tables of documents, for pages and CSV files."""
+"""The tables in a JSON document, for pages and CSV files."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from typing import Any
 
 from fluxforge.run._record import Document
 
-# A row of a table: a value by column.
+# A row of a table: values by the name of the column.
 Row = dict[str, Any]
 
 
@@ -22,7 +22,7 @@ class Table:
 
 
 def tables(document: Document) -> dict[str, list[Row]]:
-    """The tables of a document by their place, like `networks` or `direct/θ = 1/rows`.
+    """The tables of a document by their path in it, like `networks` or `direct/θ = 1/rows`.
 
     A table is a list of records, a record of records, or a record of lists of one length.
     """
@@ -30,7 +30,7 @@ def tables(document: Document) -> dict[str, list[Row]]:
 
 
 def table_csv(rows: Sequence[Row], columns: Iterable[str] = ()) -> str:
-    """A table as CSV: the given columns, then every other one that a row has."""
+    """A table as CSV text: the given columns first, then all others that occur in a row."""
     columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -63,7 +63,7 @@ def _find_in_mapping(value: Document, where: tuple[str, ...]) -> Iterator[tuple[
 
 
 def _flatten(record: Document) -> Row:
-    """Numbers and texts of a record, and those of the records in it as `outer.inner`."""
+    """Numbers and texts of a record by name; those of a nested record under names `outer.inner`, lists left out."""
     row: Row = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
