@@ -1,6 +1,6 @@
-"""A pytree as a safetensors file: array leaves by path, and a note of the step and the fingerprint.
+"""A pytree as a safetensors file: array leaves by path, and in the metadata a note with step and fingerprint.
 
-Leaves that are not arrays are static: they are not stored, and on reading they are those of the template.
+Leaves that are not arrays are static: they are not stored, and on reading they are taken from the template.
 """
 
 import json
@@ -24,7 +24,7 @@ Leaf = jax.Array | np.ndarray | np.generic
 
 
 class LeafType(NamedTuple):
-    """Dtype and shape of a leaf as stored; for a random key those of its words, and the name of its generator."""
+    """Dtype and shape of a leaf as stored; for a random key those of its data, and the name of its generator."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class LeafType(NamedTuple):
 
 
 def named_leaves(tree: PyTree) -> dict[str, Leaf]:
-    """The array leaves of a tree, named by their paths."""
+    """The array leaves of a tree by their paths; raises ValueError if two have the same path."""
     named: dict[str, Leaf] = {}
     for path, leaf in tree_flatten_with_path(tree)[0]:
         if isinstance(leaf, Leaf):
@@ -49,7 +49,7 @@ def named_leaves(tree: PyTree) -> dict[str, Leaf]:
 
 
 def to_array(leaf: Leaf) -> np.ndarray:
-    """The array that a file holds for a leaf: dense, in C order; for a random key its words."""
+    """A leaf as the array to store: dense, in C order; of a random key its data."""
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf, order="C")
 
 
@@ -60,7 +60,7 @@ def leaf_type(leaf: Leaf) -> LeafType:
 
 
 def fill_template(template: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
-    """Replace the array leaves of a template, each in the dtype of its array, whether or not x64 is on."""
+    """A template with its array leaves replaced by `arrays`, in their dtypes, whether or not x64 is enabled."""
 
     def replace_leaf(path: Any, leaf: Any) -> Any:
         return _convert_like(leaf, arrays[keystr(path)]) if isinstance(leaf, Leaf) else leaf
@@ -116,7 +116,7 @@ def pack_tree(tree: PyTree, *, step: int, fingerprint: str) -> bytes:
             raise InputError(f"leaf {name or 'the tree'}: a checkpoint cannot hold the type {each.dtype}")
     keys = {name: each.key for name, each in types.items() if each.key}
     note = Note(_VERSION, step, fingerprint, keys)
-    # One entry: safetensors writes several in an order that changes from process to process.
+    # A single entry, since safetensors writes several entries in an order that changes from process to process.
     metadata = {_NOTE: json.dumps(msgspec.structs.asdict(note), sort_keys=True)}
     return save({name: to_array(leaf) for name, leaf in leaves.items()}, metadata)
 
@@ -124,7 +124,7 @@ def pack_tree(tree: PyTree, *, step: int, fingerprint: str) -> bytes:
 def unpack_tree(path: Path, template: PyTree, *, step: int, fingerprint: str) -> PyTree:
     """Fill a template from a file; the header is checked before any data are read.
 
-    Raises DamagedError if the file is not what was saved, InputError if it was made by another run or version.
+    Raises DamagedError if the file is not as it was saved, InputError if it is from another run or a newer version.
     """
     try:
         with safe_open(path, "numpy") as archive:

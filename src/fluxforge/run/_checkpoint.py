@@ -36,7 +36,7 @@ class Checkpoints:
         self._warn = warn
 
     def save(self, step: int, tree: PyTree, *, fingerprint: str) -> None:
-        """Save the array leaves of a tree, then remove all but this and the newest `keep` intact checkpoints.
+        """Save the array leaves of a tree, then remove all checkpoints but this one and the newest `keep` intact ones.
 
         `fingerprint` identifies the architecture and recipe. Leaves that are not arrays are static and are not saved.
         """
@@ -52,7 +52,7 @@ class Checkpoints:
         self._prune(path)
 
     def latest(self, template: PyTree, *, fingerprint: str) -> tuple[int, PyTree] | None:
-        """The step of the newest intact checkpoint and the template filled from it; None if none was saved.
+        """The step of the newest intact checkpoint, and the template filled from it; None if there is no checkpoint.
 
         Raises FluxforgeError if all checkpoints are damaged, InputError if one was made by another recipe.
         """
@@ -99,7 +99,7 @@ class Checkpoints:
         digest = hashlib.sha256(content).hexdigest()
         old = _intact_digest(path)
         if old != digest:
-            # While an intact file is replaced, both digests are valid, so that it is intact at every moment.
+            # While an intact file is replaced, its old and its new digest are both valid, so that it is always intact.
             write_durably(_seal(path), _format_seal(path, *filter(None, (old, digest))))
             _write_sealed(path, content)
         if old is not None:
@@ -113,7 +113,7 @@ class Checkpoints:
 
     def _remove(self, paths: Iterable[Path], seals: Iterable[Path]) -> None:
         try:
-            # The file before its SHA-256, for the reason it appeared after.
+            # The file is removed before its SHA-256, since a file without one would count as damaged.
             for path in (*paths, *seals):
                 path.unlink(missing_ok=True)
         except OSError as error:
@@ -140,7 +140,7 @@ def _format_seal(path: Path, *digests: str) -> bytes:
 
 
 def _check_seal(path: Path) -> str:
-    """The SHA-256 of a file; DamagedError if it is not the one recorded beside it."""
+    """The SHA-256 of a file; raises DamagedError if it is not among those recorded in the file beside it."""
     try:
         with open_regular(_seal(path)) as stream:
             wanted = _DIGEST.findall(stream.read(_SEAL_SIZE))

@@ -1,4 +1,4 @@
-"""The files of a run: written whole and synced to disk, their SHA-256 digests, and the metrics log."""
+"""The files of a run: atomic writes that are synced to disk, SHA-256 digests, and the metrics log."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ from fluxforge.run._record import Document
 
 @contextmanager
 def explain_failure(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Turn an OSError within the block into a FluxforgeError of one line about `path`."""
+    """Turn an OSError in the block into a FluxforgeError whose message names `path` and `what` failed."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 @contextmanager
 def require_json(path: Path) -> Iterator[None]:
-    """Turn the errors of content that is not plain JSON into an InputError of one line about `path`."""
+    """Turn errors in the block about content that is not plain JSON into an InputError that names `path`."""
     try:
         yield
     except FluxforgeError:
@@ -74,7 +74,7 @@ def sync(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder, but not its parents: a run folder that was removed is not created again."""
+    """Create a folder, but not its parents, so that a run folder that was removed during the run stays removed."""
     with explain_failure(folder):
         refuse_removed(folder)
         folder.mkdir(exist_ok=True)
@@ -83,7 +83,7 @@ def make_folder(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Sync the entries of a folder to disk."""
-    # Some systems cannot open or sync a folder; there the rename is as durable as it gets.
+    # Some systems cannot open or sync a folder; the rename is then as durable as it can be.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -93,10 +93,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_strays(folder: Path, name: str | None = None, *, seconds: float = 0.0) -> None:
-    """Remove the temporary files that killed processes left in a folder, all or those of the file `name`.
+    """Remove the temporary files that killed processes left in a folder, either all or those of the file `name`.
 
-    The caller holds the folder's lock. Otherwise a file that is being written would be removed too, unless `seconds`,
-    the least age of a file to remove, is longer than any write takes.
+    Only files of an age of at least `seconds` are removed. The caller must hold the folder's lock, or `seconds` must be
+    longer than any write takes; otherwise a file that is being written could be removed.
     """
     newest = time.time() - seconds
     with explain_failure(folder, "cannot be cleaned up"):
@@ -129,9 +129,9 @@ def digest_files(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
 
 
 def read_digests(value: Any, where: Path) -> dict[str, str]:
-    """Check a mapping from file names to texts that was read from the file `where`.
+    """Check a mapping from file names to texts, read from the file `where`, and return it.
 
-    Raises DocumentError if it is none, or if a name leads out of the folder: restored files are written there.
+    Raises DocumentError if it is no such mapping, or if a name leads out of the folder, into which files are restored.
     """
     if isinstance(value, dict) and all(isinstance(text, str) and _is_within(name) for name, text in value.items()):
         return value
@@ -153,13 +153,19 @@ def find_altered(folder: Path, recorded: Mapping[str, str]) -> Altered:
 
 
 class Metrics:
-    """The file `metrics.jsonl` of a run, one JSON record per line; an unfinished last line is ignored."""
+    """The file `metrics.jsonl` of a run, one JSON record per line.
+
+    An unfinished last line, of a process that was killed, is ignored.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, record: Document) -> None:
-        """Append one record, which needs a whole number `step`; numbers that are not finite become null."""
+        """Append one record; numbers that are not finite become null.
+
+        Raises InputError for a record without a whole number `step`, FluxforgeError if the file cannot be written.
+        """
         line = self._line(record)
         size = None
         try:
@@ -174,19 +180,19 @@ class Metrics:
             raise failure(self.path, error) from error
 
     def sync(self) -> None:
-        """Sync all records to disk; call it before the checkpoint that follows them."""
+        """Sync all records to disk; to be called before a checkpoint is saved, so that it does not lack its records."""
         if self.path.exists():
             sync(self.path)
 
     def truncate(self, step: int) -> None:
-        """Remove the records after a step, as if training had stopped there."""
+        """Remove all records after `step`, to resume from the checkpoint of that step."""
         content = self._content()
         kept = b"".join(line for line, record in self._records(content) if record["step"] <= step)
         if kept != content:
             write_durably(self.path, kept)
 
     def read(self) -> list[Document]:
-        """All complete records; InputError if a line is not a record."""
+        """All complete records in order; raises InputError if a line is not a record."""
         return [record for _, record in self._records(self._content())]
 
     def _line(self, record: Document) -> bytes:
@@ -219,7 +225,7 @@ class Metrics:
         return record
 
     def _trim_unfinished(self) -> int:
-        """The size of the file after removing an unfinished last line."""
+        """Remove an unfinished last line, and return the size of the file; 0 if there is no file."""
         try:
             stream = self.path.open("r+b")
         except FileNotFoundError:

@@ -71,7 +71,10 @@ class RunFolder:
     @classmethod
     @contextmanager
     def create(cls, path: str | PathLike[str], *, description: Document, warn: Warn) -> Iterator["RunFolder"]:
-        """Start a run in a folder that has none, and lock it for the block; a failed start leaves no files."""
+        """Start a run in a folder that has none, and lock it for the block; a failed start leaves no files.
+
+        Raises InputError if the folder has a run or a part of one, or is in use.
+        """
         folder = _check_path(path)
         if clash := description.keys() & set(_HEADER_KEYS):
             raise InputError(f"the description of a run cannot have a field {min(clash)!r}: its document has one")
@@ -85,7 +88,10 @@ class RunFolder:
     @classmethod
     @contextmanager
     def open(cls, path: str | PathLike[str], *, warn: Warn) -> Iterator["RunFolder"]:
-        """Lock the folder of a run for the block, and remove temporary files of killed processes."""
+        """Lock the folder of a run for the block, and remove temporary files of killed processes.
+
+        Raises InputError if there is no run in it, or it is in use.
+        """
         folder = _check_path(path)
         _check_run(folder)
         with lock_folder(folder), hold_folder(folder):
@@ -97,7 +103,10 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "RunFolder":
-        """A run folder to read from, without locking it: nothing may be written by what is returned."""
+        """A run folder for reading only, without lock: nothing may be written through it.
+
+        Raises InputError if there is no run in it.
+        """
         folder = _check_path(path)
         _check_run(folder)
         return cls._load(folder, lambda _: None)
@@ -137,14 +146,14 @@ class RunFolder:
         write_record(path, "stage", {"stage": stage, "sha256": digest, "result": result})
 
     def stage_path(self, stage: str) -> Path:
-        """The file of a stage; raises InputError for a name that is none."""
+        """The path of the file of a stage; raises InputError for an invalid name."""
         if not _STAGE_NAME.fullmatch(stage):
             raise InputError(f"stage {stage!r:.80}: a name consists of lower-case letters, digits, '-' and '_'")
         return self.path / _STAGES / f"{stage}.json"
 
 
 def _digest_result(result: Document) -> str:
-    """The SHA-256 of a result as it will be read back: keys as strings, tuples as lists."""
+    """The SHA-256 of a result in the form in which JSON returns it: keys as strings, tuples as lists."""
     read_back = json.loads(json.dumps(result, allow_nan=False))
     return hashlib.sha256(json.dumps(read_back, sort_keys=True).encode()).hexdigest()
 

@@ -1,13 +1,13 @@
-"""What a run reports while it works: progress, warnings, and the seconds of its stages."""
+"""Callbacks for progress and warnings of a run, and the duration of its stages."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-# Called with what is being done, how much of it is done, and the total.
+# Called with a text on the current work, the number of finished parts of it, and their total number.
 Progress: TypeAlias = Callable[[str, int, int], None]
-# Called with one line.
+# Called with one line of text.
 Warn: TypeAlias = Callable[[str], None]
 
 
@@ -16,7 +16,7 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def prefix_progress(tell: Progress, prefix: str) -> Progress:
-    """A Progress that puts the prefix and a colon before what is being done."""
+    """A Progress that calls `tell` with the prefix and a colon before the text."""
     return lambda what, done, total: tell(f"{prefix}: {what}", done, total)
 
 

@@ -1,11 +1,11 @@
-"""What all records of a run's document share."""
+"""Base class and types of all records of a run's document."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
 
-# JSON has no infinity and no NaN: a number that was not finite is null.
+# JSON has no infinity and no NaN: a number that was not finite is null, and None in a record.
 Number: TypeAlias = float | None
 Numbers: TypeAlias = Mapping[str, Number]
 # A document: plain JSON values.

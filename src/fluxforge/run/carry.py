@@ -5,12 +5,12 @@ from fluxforge.run.result import FrontTable
 
 
 class CarryRow(Record, frozen=True, kw_only=True):
-    """Errors of one step on one mesh that training did not see, and whether 1,000 steps blew up.
+    """Errors of one step of one kind of field on an unseen mesh, and whether 1,000 steps of the network blew up.
 
-    An error is the mean |difference to the resolved step| over the mean |change|. `midpoint` is the integrator the
-    network started as, under the name of the one with two stages; `constants` are the best fixed coefficients, chosen
-    with knowledge of the answer; `formula` is the distilled scheme. `blew_up` is of the network at the longest step
-    trained with, without and with a source and mixed walls.
+    An error is the mean |difference to the resolved step| over the mean |change|. `midpoint` is the network's
+    integrator, named after the one with two stages; `constants` are the best fixed coefficients, chosen with knowledge
+    of the answer; `formula` is the distilled scheme. `blew_up` is at the longest trained Δt, without and with source
+    and mixed walls; `conserved` is the relative change of Σ c V u in one step in a closed box.
     """
 
     cells: int
@@ -25,14 +25,14 @@ class CarryRow(Record, frozen=True, kw_only=True):
 
 
 class EffectiveRow(Record, frozen=True, kw_only=True):
-    """The part of the equation's own rate at which a smooth field moves on squares: 1 in the limit of many cells."""
+    """The rate of change of a smooth field on squares over that of the equation; 1 in the limit if consistent."""
 
     cells: int
     rate: Number
 
 
 class StepRow(Record, frozen=True, kw_only=True):
-    """Errors of one step, as in `CarryRow`, at another step of the trained range."""
+    """Errors of one step, as in `CarryRow`, at a Δt of the trained range."""
 
     fourier: float
     field: str
@@ -43,9 +43,9 @@ class StepRow(Record, frozen=True, kw_only=True):
 class Stability(Record, frozen=True, kw_only=True):
     """Stability intervals β: |R(z)| ≤ 1 on [−β, 0], of steps on a uniform mesh of triangles.
 
-    Of the network and its formulas, whose coefficients follow the step, the largest β up to which every step of
-    β/2 Fourier steps is stable. `integrator` is what the network started as; `rkl2` is (s² + s − 2)/2, `optimum` the
-    largest that any polynomial of degree s and order two has, about 0.82 s².
+    For the network and its formulas, whose coefficients depend on Δt, β is the largest for which all Δt up to β/2
+    Fourier steps are stable. `integrator` is that of the network's integrator; `rkl2` is (s² + s − 2)/2; `optimum` is
+    the largest of any polynomial of degree s and order two, about 0.82 s².
     """
 
     stages: int
@@ -57,7 +57,7 @@ class Stability(Record, frozen=True, kw_only=True):
 
 
 class CoefficientPoints(Record, frozen=True, kw_only=True):
-    """A coefficient at faces of an unseen mesh over the trained steps: of the network, and by the formula."""
+    """Values of a coefficient by network and formula against `total`, at faces of an unseen mesh, over trained Δt."""
 
     total: tuple[float, ...]
     network: tuple[float, ...]
@@ -65,11 +65,11 @@ class CoefficientPoints(Record, frozen=True, kw_only=True):
 
 
 class CarryResult(Record, frozen=True, kw_only=True):
-    """What `fluxforge discover --json` prints of such a run.
+    """The document of a run whose network is in the form of a flux, as `fluxforge discover --json` prints it.
 
-    `kept` is the share of the network's gain over its integrator that the formula keeps, the least over the rows;
-    `conserved` in a row the relative change of Σ c V u in a closed box; `order` the order in time that the network has
-    by construction. `steps` are errors over the trained steps on the smallest of the meshes.
+    `kept` is the share of the network's gain over its integrator that the formulas keep, the least over time steps and
+    fields; `order` is the order in time that the network has by construction; `steps` are errors over the trained range
+    of Δt on the smallest of the meshes.
     """
 
     recipe: str

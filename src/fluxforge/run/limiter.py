@@ -6,7 +6,7 @@ from fluxforge.run._record import Document, Number, Record
 
 
 class FamilyRow(Record, frozen=True, kw_only=True):
-    """A family of closed forms, fitted to the network and, of the best, refitted on the loss.
+    """A family of closed forms fitted to the network; the best families are refitted on the loss.
 
     `misfit` is the root mean square of φ − φ_network over the upper bound, `loss` the worst of the ratios to
     CFL-superbee's error before the refit. `constants` are the refitted ones, rounded, where there is a refit.
@@ -42,7 +42,7 @@ class LimiterRow(Record, frozen=True, kw_only=True):
 
 
 class LimiterResult(Record, frozen=True, kw_only=True):
-    """What `fluxforge discover --json` prints of such a run; `formula` is φ(r, c) of `scheme.json`."""
+    """The document of a run that trains a limiter, as `fluxforge discover --json` prints it; `formula` is that of φ."""
 
     recipe: str
     seed: int

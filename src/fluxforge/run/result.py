@@ -1,7 +1,7 @@
-"""The result of a finished run as records; they become JSON here and nowhere else.
+"""The result of a finished run as records, and their conversion to and from JSON documents.
 
-The document of a run is what `fluxforge discover --json` prints and what the run folder keeps. A field that is None, or
-UNSET where None is an answer, is absent from it: of a run without a formula, or of one made by an older version.
+The document of a run is what `fluxforge discover --json` prints and the run folder stores. A field with its default,
+None, or UNSET where None is a valid value, is absent from it: the run has no formula, or was made by an older version.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from fluxforge.run._record import Document, Number, Numbers, Record
 
 
 class FrontRow(Record, frozen=True, kw_only=True):
-    """A candidate formula of a search."""
+    """A candidate formula of a search, with its complexity and its error on the network."""
 
     complexity: int
     error: Number
@@ -24,7 +24,7 @@ class FrontRow(Record, frozen=True, kw_only=True):
 
 
 class FrontTable(Record, frozen=True, kw_only=True):
-    """The candidates found for one MLP; `chosen` is the index of the one in the formula."""
+    """The candidates for one MLP or coefficient; `chosen` is the index of the one that is part of the formula."""
 
     kind: str
     chosen: int | UnsetType | None = UNSET
@@ -33,7 +33,7 @@ class FrontTable(Record, frozen=True, kw_only=True):
 
 
 class Loss(Record, frozen=True, kw_only=True):
-    """Mean losses on the refit's problems of the network, the formula, and the formula with fractions."""
+    """Mean losses of the network, of the formula with fitted constants, and of the formula with rounded fractions."""
 
     network: Number | UnsetType = UNSET
     formula: Number | UnsetType = UNSET
@@ -48,14 +48,14 @@ class Constants(Record, frozen=True, kw_only=True):
 
 
 class Explained(Record, frozen=True, kw_only=True):
-    """The share of the network's step that the formula explains: the least one, and at each Δt."""
+    """The share of the network's step that the formula explains: the least over Δt, and by Δt."""
 
     least: Number
     by_step: Numbers | None = None
 
 
 class StepRow(Record, frozen=True, kw_only=True):
-    """Constants at one Δt, by least loss and, where they were read there, in the network."""
+    """Constants at one Δt: those of least loss with uncertainty `error`, and the network's own if measured there."""
 
     step: float
     constants: Numbers
@@ -67,7 +67,7 @@ class StepRow(Record, frozen=True, kw_only=True):
 
 
 class Law(Record, frozen=True, kw_only=True):
-    """A stencil as a product of powers; `whole` says whether the powers are near whole numbers."""
+    """A power law fitted to a stencil: factor and exponents; `whole` says whether exponents are near whole numbers."""
 
     factor: Number
     exponents: Numbers
@@ -77,14 +77,17 @@ class Law(Record, frozen=True, kw_only=True):
 
 
 class Laws(Record, frozen=True, kw_only=True):
-    """The stencil over one hop and over two."""
+    """The power laws of the stencil over one hop (`near`) and over two (`far`)."""
 
     near: Law
     far: Law
 
 
 class StencilCheck(Record, frozen=True, kw_only=True):
-    """The stencils of network and formula as power laws, and their mean relative difference; empty if one is none."""
+    """The power laws of the stencils of network and formula, and the mean relative difference of the stencils.
+
+    Empty if one of them is no power law.
+    """
 
     network: Law | None = None
     formula: Law | None = None
@@ -93,7 +96,7 @@ class StencilCheck(Record, frozen=True, kw_only=True):
 
 
 class StepErrors(Record, frozen=True, kw_only=True):
-    """Errors of one step and of a rollout."""
+    """Errors of one step, mean square and worst cell, and of a rollout, mean square."""
 
     one_step_mse: Number
     one_step_worst: Number
@@ -111,7 +114,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """What the search for a formula gives besides the formula."""
+    """What the search for a formula records besides the formula; which fields are set depends on the route."""
 
     fronts: Mapping[str, FrontTable] | None = None
     combinations_tried: int | None = None
@@ -121,7 +124,7 @@ class Evidence(Record, frozen=True, kw_only=True):
 
 
 class Measurements(Record, frozen=True, kw_only=True):
-    """The experiments: how many, of which variables, by which method, and the error of their fluxes over their size."""
+    """The experiments: number, variables, method, and RMS and worst error of the fluxes relative to their size."""
 
     samples: int
     held_out: int
@@ -133,7 +136,7 @@ class Measurements(Record, frozen=True, kw_only=True):
 
 
 class CheckRow(Record, frozen=True, kw_only=True):
-    """A property that was tested on the network, by how much it is violated, and whether it was used."""
+    """A property that was tested on the network: its violation and the limit of it, and whether the form uses it."""
 
     name: str
     statement: str
@@ -144,7 +147,7 @@ class CheckRow(Record, frozen=True, kw_only=True):
 
 
 class TextbookRow(Record, frozen=True, kw_only=True):
-    """The formula that the result is compared with."""
+    """The textbook's flux, with which the formula is compared after the verdict."""
 
     formula: str
     same: bool
@@ -153,10 +156,10 @@ class TextbookRow(Record, frozen=True, kw_only=True):
 
 
 class FluxRecord(Record, frozen=True, kw_only=True):
-    """The fields that only a discovery by experiments has.
+    """The part of a record that only a discovery by experiments has.
 
     `form` is the reduced form with g for the unknown function, `g` its formula; errors are relative to the fluxes.
-    `processor` is what the run's seconds were measured on, `threads` how many of its cores numerical libraries used.
+    `processor` and `threads`, the number of threads of numerical libraries, belong to the seconds of the run.
     """
 
     data: Measurements
@@ -176,10 +179,10 @@ class FluxRecord(Record, frozen=True, kw_only=True):
 
 
 class AblationResult(Record, frozen=True, kw_only=True):
-    """A formula found without a network, and its error on held-out data; null where none was found.
+    """A formula found without a network, and its error on held-out data; None if none was found.
 
-    Experiments give a `formula` of the flux. Other recipes give `messages` and an `update`, and in `note` the reason
-    where there is none.
+    For experiments it is the `formula` of the flux; for other recipes `messages` and an `update`, or in `note` the
+    reason why there are none.
     """
 
     method: str
@@ -245,7 +248,7 @@ class Discovery(Record, frozen=True, kw_only=True):
 
 
 class Quartiles(Record, frozen=True, kw_only=True):
-    """Over the seeds of an arm."""
+    """Quartiles of a measured number over the seeds of an arm."""
 
     q1: Number
     median: Number
@@ -253,7 +256,7 @@ class Quartiles(Record, frozen=True, kw_only=True):
 
 
 class ArmSummary(Record, frozen=True, kw_only=True):
-    """Quartiles of what was measured, and the number of seeds whose training error stayed large."""
+    """Quartiles of each measured number of an arm, and the number of seeds that are stuck."""
 
     train_mae: Quartiles
     ood_mse: Quartiles
@@ -263,7 +266,7 @@ class ArmSummary(Record, frozen=True, kw_only=True):
 
 
 class Arm(Record, frozen=True, kw_only=True):
-    """What was measured of one arm, a value per seed; `last_layer` has the weights of all seeds in turn."""
+    """The numbers measured of one arm, one value per seed; `last_layer` has the weights of all seeds, concatenated."""
 
     train_mae: tuple[Number, ...]
     ood_mse: tuple[Number, ...]
@@ -275,7 +278,7 @@ class Arm(Record, frozen=True, kw_only=True):
     last_layer: tuple[Number, ...]
 
 
-# One-step errors per seed, by the value of what is varied and by arm.
+# One-step errors per seed, by the value of the varied quantity and by arm.
 ErrorsByArm: TypeAlias = Mapping[str, Mapping[str, tuple[Number, ...]]]
 
 
@@ -289,7 +292,7 @@ class Extrapolated(Record, frozen=True, kw_only=True):
 
 
 class Measured(Record, frozen=True, kw_only=True):
-    """What was measured of the networks of a recipe with arms."""
+    """The numbers measured of the networks of a recipe with arms; each network has `parameters` parameters."""
 
     arms: dict[str, Arm]
     parameters: int
@@ -307,7 +310,7 @@ class Generalisation(Record, frozen=True, kw_only=True):
 
 
 class Reduced(Record, frozen=True, kw_only=True):
-    """Networks in canonical form, a value per seed: how many reach the lemma's count of non-zero parameters."""
+    """Networks of an arm in canonical form: one value per seed, and how many reach the lemma's count of non-zeros."""
 
     lemma_nonzeros: int
     reached: int
@@ -325,7 +328,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite are null."""
-    # In JSON of msgspec, tuples are lists and numbers that are not finite are null.
+    # msgspec encodes tuples as lists and numbers that are not finite as null; `enc_hook` converts NumPy scalars.
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field under its name, beside the fields of the run.
     if isinstance(record, Generalisation):
@@ -335,7 +338,7 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
 
 
 def list_reasons(conditions: Mapping[str, bool]) -> tuple[str, ...]:
-    """The reasons of a verdict: each condition in words, with `yes` or `NO` before it."""
+    """The reasons of a verdict: the text of each condition, preceded by `yes: ` or `NO: `."""
     return tuple(f"{'yes' if holds else 'NO'}: {text}" for text, holds in conditions.items())
 
 

@@ -4,7 +4,7 @@ from fluxforge.run._record import Document, Number, Record
 
 
 class LimitRow(Record, frozen=True, kw_only=True):
-    """ψ₂ or ψ₁ + ψ₃: fitted on meshes of three sizes, its limit, and the fraction it was taken as."""
+    """ψ₂ or ψ₁ + ψ₃, fitted on meshes of three sizes: the values, their limit, and in `taken` the rounded fraction."""
 
     name: str
     by_size: tuple[float, ...]
@@ -15,11 +15,11 @@ class LimitRow(Record, frozen=True, kw_only=True):
 
 
 class KindRow(Record, frozen=True, kw_only=True):
-    """A flux on one family of meshes with problems of one kind (`waves`, or `sines`, which vanish at the walls).
+    """Errors of a flux on one family of meshes for one kind of problems: `waves`, or `sines`, zero at the walls.
 
-    L2 errors of held-out steady problems and their order; `error_ratio` is that over the corrected flux's on the same
-    meshes and problems, a geometric mean with its standard error `ratio_error`; `share_below` of the problems have a
-    smaller error than with the corrected flux.
+    `errors` are L2 errors of held-out steady problems by size of mesh. `error_ratio` is the geometric mean of the error
+    over the corrected flux's on the same mesh and problem, with standard error `ratio_error`; `share_below` is the
+    share of the problems whose error is smaller than with the corrected flux.
     """
 
     kind: str
@@ -33,9 +33,9 @@ class KindRow(Record, frozen=True, kw_only=True):
 class FamilyRow(Record, frozen=True, kw_only=True):
     """A flux on one family of meshes: L2 errors of held-out steady problems, their order, and the longest stable step.
 
-    `errors` are root mean squares over both kinds of problems, `order` is the least of theirs; `error_ratio`,
-    `ratio_error` and `share_below` are those of the kind with the larger error ratio, and `kinds` has both.
-    `step_ratio` is the least over the meshes of the step over that of the corrected flux.
+    `errors` are root mean squares over both kinds of problems, `order` is the smaller of their orders; `error_ratio`,
+    `ratio_error` and `share_below` are those of the kind with the larger error ratio; `kinds` has both. `step_ratio` is
+    the least ratio over the meshes of the stable step to that of the corrected flux.
     """
 
     family: str
@@ -50,10 +50,10 @@ class FamilyRow(Record, frozen=True, kw_only=True):
 
 
 class LawRow(Record, frozen=True, kw_only=True):
-    """A flux: the objective it was chosen for, ψ and its constants, and what it does on held-out meshes.
+    """A flux: the objective it was chosen for, ψ₁ as text with its constants, and its validation on held-out meshes.
 
-    `coercivity` is the least over families and random meshes; `violated` of `meshes` steady fields left the range of
-    their walls, by at most `overshoot`.
+    `coercivity` is the least over families and random meshes. On `violated` of `meshes` stretched meshes the steady
+    field exceeds the range of the values at the walls, by at most `overshoot`.
     """
 
     name: str
@@ -67,9 +67,9 @@ class LawRow(Record, frozen=True, kw_only=True):
 
 
 class TrialRow(Record, frozen=True, kw_only=True):
-    """A choice that the search tried: mean error and mean step over the corrected flux, and the least coercivity.
+    """A trial of the search: mean error and mean stable step over those of the corrected flux, and least coercivity.
 
-    `allowed`: whether it meets the conditions of the search.
+    `allowed` says whether it meets the conditions of the search.
     """
 
     error: Number
@@ -79,7 +79,7 @@ class TrialRow(Record, frozen=True, kw_only=True):
 
 
 class ScoredTrial(Record, frozen=True, kw_only=True):
-    """Constants that the search tried: error and step over the corrected flux by family, and the least coercivity."""
+    """Constants of a trial: error and stable step over the corrected flux's by family, and least coercivity."""
 
     constants: tuple[float, float, float, float]
     error: dict[str, float]
@@ -95,13 +95,13 @@ class SearchStage(Record, frozen=True, kw_only=True):
 
 
 class FamilyStage(Record, frozen=True, kw_only=True):
-    """All fluxes on one family, by their names."""
+    """The rows of all fluxes on one family of meshes, by name of the flux."""
 
     rows: dict[str, FamilyRow]
 
 
 class StretchedRow(Record, frozen=True, kw_only=True):
-    """A flux on stretched meshes: the fields of `LawRow` about them."""
+    """A flux on stretched meshes; the fields are those of `LawRow` with the same names."""
 
     coercivity: float
     meshes: int
@@ -110,13 +110,13 @@ class StretchedRow(Record, frozen=True, kw_only=True):
 
 
 class StretchedStage(Record, frozen=True, kw_only=True):
-    """All fluxes on stretched meshes, by their names."""
+    """The rows of all fluxes on stretched meshes, by name of the flux."""
 
     rows: dict[str, StretchedRow]
 
 
 class AngleRow(Record, frozen=True, kw_only=True):
-    """The network's coefficients between triangles of equal size at one cos θ, and ψ of every law."""
+    """The network's coefficients ψ₁, ψ₂, ψ₃ between triangles of equal size at one cos θ, and ψ₁ of every law."""
 
     cosine: float
     network: tuple[float, float, float]
@@ -124,7 +124,10 @@ class AngleRow(Record, frozen=True, kw_only=True):
 
 
 class SkewResult(Record, frozen=True, kw_only=True):
-    """What `fluxforge discover --json` prints of such a run; errors of the flux are relative to its size."""
+    """The document of a run for skewed meshes, as `fluxforge discover --json` prints it.
+
+    Errors of the flux are relative to its size.
+    """
 
     recipe: str
     seed: int
