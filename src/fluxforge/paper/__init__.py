@@ -1,4 +1,4 @@
-"""The paper's experiments: run one, compare two runs, judge the paper's claims, write the page of all results."""
+"""The experiments of the paper: run them, compare two runs, judge the paper's claims, write the page of all results."""
 
 from fluxforge.paper._claims import SENTENCES, VERDICTS, Claim, Sentence, count_verdicts, format_csv, judge_claims
 from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare

@@ -1,4 +1,4 @@
-"""The paper's claims: each sentence with the verdict of the checks that judge it, and the table of all."""
+"""The paper's claims: the verdict on each sentence from the checks that judge it, and their table as CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -12,7 +12,7 @@ from fluxforge.paper.studies._records import UNTESTABLE, Verdict
 from fluxforge.report._tables import table_csv
 from fluxforge.run._record import Document
 
-# From the least favourable to the most.
+# From the least favourable verdict to the most favourable.
 VERDICT_ORDER: tuple[Verdict, ...] = ("does not hold", "holds under a condition", "holds")
 VERDICTS = (*reversed(VERDICT_ORDER), UNTESTABLE, NOT_RUN)
 
@@ -20,10 +20,10 @@ VERDICTS = (*reversed(VERDICT_ORDER), UNTESTABLE, NOT_RUN)
 class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """A claim of the paper in its own words, shortened.
 
-    `judged` names the checks, as pairs of part and check, that its verdict is computed from: all have to hold, or with
-    `either` one of them, and the verdict is then conditional if they differ. For a sentence that no check judges, `why`
-    says what is missing to test it. `kinds` is the measure by which both kinds of networks hold or contradict a
-    sentence on extrapolation.
+    `judged` names the checks, as pairs of part and check, from which its verdict is computed: all have to hold. With
+    `either`, one is enough, and if they differ the claim holds under a condition. For a sentence that no check judges,
+    `why` says what is missing to test it. `kinds` is the measure by which a sentence on extrapolation is judged for
+    both kinds of networks.
     """
 
     name: str
@@ -41,7 +41,7 @@ SENTENCES = msgspec.toml.decode(
 
 
 class Check(Struct, frozen=True):
-    """The verdict of one check in a part's document."""
+    """A check in the document of a part: its verdict, the evidence, and the condition of a conditional verdict."""
 
     name: str
     verdict: str
@@ -50,9 +50,9 @@ class Check(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """A sentence with its verdict, the evidence, and the parts, commands and files that it comes from.
+    """A sentence with its verdict and evidence, and the parts, commands, data files and figures that these come from.
 
-    `kinds` has the verdicts of both kinds of networks on a sentence on extrapolation, and is empty for others.
+    `kinds` has the verdicts for both kinds of networks if the sentence is about extrapolation, otherwise it is empty.
     """
 
     claim: str
@@ -71,10 +71,10 @@ class Claim(Struct, frozen=True):
 def judge_claims(
     documents: Mapping[str, Document], sentences: Sequence[Sentence] | None = None, carried: Carried | None = None
 ) -> list[Claim]:
-    """Judge the paper's sentences, or those given, by the documents of its parts.
+    """Judge sentences, by default all of the paper, from the documents of its parts, given by name.
 
-    A sentence that needs a part which is not among the documents has the verdict "not run here". `carried` is the
-    network in the form of a flux by which sentences on extrapolation are judged besides the paper's networks.
+    A sentence has the verdict "not run here" if a part that it needs is missing. `carried` has the measurements of a
+    network in the form of a flux, for which sentences on extrapolation are judged in addition to the paper's networks.
     """
     return [_judge(sentence, documents, carried) for sentence in (SENTENCES if sentences is None else sentences)]
 
@@ -85,7 +85,7 @@ def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def format_csv(claims: Sequence[Claim]) -> str:
-    """The claims as CSV: a column per field, lists joined by semicolons."""
+    """The claims as CSV text: one column per field, with lists joined by semicolons."""
     return table_csv(
         [
             {
@@ -103,7 +103,7 @@ def _judge(sentence: Sentence, documents: Mapping[str, Document], carried: Carri
     parts = list(dict.fromkeys(part for part, _ in sentence.judged))
     missing = [part for part in parts if part not in documents]
     verdict = NOT_RUN if missing else _combine_verdicts([check.verdict for check in checks], sentence.either)
-    # The conditions of the checks, each once.
+    # dict.fromkeys removes repeated conditions and preserves their order.
     conditions = "; ".join(dict.fromkeys(check.condition for check in checks if check.condition))
     return Claim(
         claim=sentence.name,
@@ -127,20 +127,20 @@ def _find_checks(sentence: Sentence, documents: Mapping[str, Document]) -> Itera
                 yield msgspec.convert(check, Check)
                 break
         else:
-            # Documents of older versions do not have every check.
+            # A document of an older version may lack the check.
             advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
             yield Check(name, NOT_RUN, advice)
 
 
 def _combine_verdicts(verdicts: Sequence[str], either: bool) -> str:
-    """The weakest of the verdicts; of alternatives that differ, "holds under a condition"."""
+    """The least favourable of the verdicts; with `either` and different ones, "holds under a condition"."""
     if not verdicts:
         return UNTESTABLE
     if NOT_RUN in verdicts:
         return NOT_RUN
     if either and len(set(verdicts)) > 1:
         return "holds under a condition"
-    # One failed check refutes a sentence; otherwise a check that could not be made leaves it open.
+    # One failed check refutes a sentence; if none fails, one that could not be made leaves the sentence untestable.
     return next(verdict for verdict in (VERDICT_ORDER[0], UNTESTABLE, *VERDICT_ORDER[1:]) if verdict in verdicts)
 
 

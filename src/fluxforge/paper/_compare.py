@@ -1,7 +1,8 @@
-"""Compare a fresh run with kept results: which verdicts changed, and which numbers differ by more than allowed.
+"""Compare a fresh run with kept results: verdicts that changed, and numbers that differ by more than is allowed.
 
-Deterministic numbers agree to round-off on any processor. Medians and rates over trained seeds agree within the scatter
-of the seeds. Values of single seeds are not compared: the same seed gives another network on another processor.
+Deterministic numbers should agree to round-off on any processor, medians and rates over trained seeds within the
+scatter of the seeds. Values of single seeds are not compared, since the same seed gives different networks on different
+processors.
 """
 
 import math
@@ -16,15 +17,15 @@ from fluxforge.paper._numbers import KEPT_DIGITS, NOT_COMPARED, Kind, Number, fi
 from fluxforge.paper._run import PARTS
 from fluxforge.run._record import Document
 
-# Two rates differ if, by Fisher's exact test, equal rates give such counts with a probability below this.
+# Significance level: two rates differ if Fisher's exact test of equal rates has a p-value below this.
 SIGNIFICANCE = 0.01
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A number that differs: the kept and the fresh value (None if missing), and the difference allowed.
+    """A number that differs: the kept value, the fresh one (None if missing), and the allowed difference.
 
-    `allowed` is absolute; None for a rate, where `chance` is the probability of such counts at equal rates.
+    `allowed` is absolute, and None for a rate, for which `chance` is the p-value of Fisher's exact test.
     """
 
     part: str
@@ -38,10 +39,10 @@ class Moved:
 
 @dataclass(frozen=True)
 class PartComparison:
-    """A part in both results: how many numbers of each kind it has, and which differ.
+    """The comparison of a part: the number of its numbers by kind, how many were compared, and those that differ.
 
-    Numbers are compared if both were run at the same preset; `digits` is the smaller number of digits the results were
-    kept with, None if neither was rounded.
+    Numbers are compared only if both results have the same preset. `digits` is the smaller number of digits to which
+    the results were rounded, None if neither was.
     """
 
     part: str
@@ -54,13 +55,13 @@ class PartComparison:
 
     @property
     def same_preset(self) -> bool:
-        """Whether numbers were compared."""
+        """Whether both results have the same preset, so that their numbers were compared."""
         return self.preset_kept == self.preset_fresh
 
 
 @dataclass(frozen=True)
 class Turned:
-    """A sentence of the paper whose verdict differs."""
+    """A sentence of the paper with different verdicts in the kept and the fresh result."""
 
     claim: str
     text: str
@@ -70,10 +71,10 @@ class Turned:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Verdicts that differ, claims judged in one result only, parts with their numbers, parts in one result only.
+    """Verdicts that differ, and the comparisons of all parts that are in both results.
 
-    `kept_rates` are the parts of the fresh run that were judged with the kept rates over seeds, since `rates` was not
-    run beside them.
+    `kept_rates` are the parts of the fresh run that were judged with the kept rates over seeds, since the fresh run has
+    none. `unjudged` are claims that were judged in one result only; `only_kept`, `only_fresh` are parts of one only.
     """
 
     verdicts: tuple[Turned, ...]
@@ -84,16 +85,16 @@ class Comparison:
     only_fresh: tuple[str, ...]
 
     def document(self) -> Document:
-        """The comparison as JSON types."""
+        """The comparison as a JSON document."""
         return asdict(self)
 
 
 def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comparison:
-    """Compare a fresh run with kept results, both as documents by the names of their parts.
+    """Compare a fresh run with kept results, each given as documents of parts by name.
 
-    Numbers are compared if both were run at the same preset: other sizes give other numbers, but the same verdicts.
-    Claims on trained networks are judged on the rates over seeds: a part that was run without them is judged anew with
-    the kept ones, since fewer seeds are less evidence, not another result.
+    Numbers are compared only at the same preset, since other sizes give other numbers; verdicts should be the same.
+    Claims on trained networks are judged by rates over seeds. A fresh part without rates is judged again with the kept
+    ones, since fewer seeds are less evidence and not a different result.
     """
     kept_rates = tuple(name for name in kept if name in fresh and _has_rates(kept[name]) > _has_rates(fresh[name]))
     before = {row.claim: row.verdict for row in judge_claims(kept)}
@@ -118,7 +119,7 @@ def _has_rates(document: Document) -> bool:
 
 
 def _judge_with_rates(name: str, fresh: Document, kept: Document) -> Document:
-    """The fresh document of a part with the kept rates over seeds, and its claims judged anew."""
+    """The fresh document of a part with the rates over seeds of the kept one, and its claims judged with them."""
     document = {**fresh, "rates": kept["rates"]}
     return {**document, "claims": [asdict(claim) for claim in PARTS[name].judge(document)]}
 
@@ -140,7 +141,7 @@ def _compare_part(name: str, fresh: Document, kept: Document) -> PartComparison:
 
 
 def _count_kinds(numbers: Mapping[str, Number]) -> dict[str, int]:
-    """How many numbers of each kind there are. A list of seeds counts as one median, its values as single seeds."""
+    """The count of numbers by kind; a list with a value per seed counts as one median and as its single seeds."""
     counts = Counter[str]()
     for number in numbers.values():
         counts[str(number.rule.kind)] += 1
@@ -150,11 +151,14 @@ def _count_kinds(numbers: Mapping[str, Number]) -> dict[str, int]:
 
 
 def _find_digits(document: Document, numbers: Mapping[str, Number]) -> int | None:
-    """The digits a document is kept with: as it states, or KEPT_DIGITS if no number has more; None if in full."""
+    """The number of digits to which a document was rounded; None if it was not.
+
+    Documents of older versions do not state it: it is KEPT_DIGITS if no number has more.
+    """
     if isinstance(stated := document.get("digits"), int):
         return stated
     if "hardware" not in document:
-        # A document that a run wrote is not rounded; only kept ones name the hardware.
+        # Only kept documents name the hardware; one that a run wrote is not rounded.
         return None
     exact = [number for number in numbers.values() if number.rule.kind is Kind.EXACT and number.rounded]
     most = max((len(Decimal(repr(each.value)).normalize().as_tuple().digits) for each in exact), default=0)
@@ -162,15 +166,15 @@ def _find_digits(document: Document, numbers: Mapping[str, Number]) -> int | Non
 
 
 def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> Moved | None:
-    """The difference of two numbers; None if it is within what is allowed."""
+    """The record of two numbers that differ; None if their difference is allowed."""
     kind = str(kept.rule.kind)
     if fresh is None and kept.rule.kind is Kind.RATE:
-        # Counts of zero are left out of some documents.
+        # Some documents omit counts of zero.
         fresh = replace(kept, value=0.0)
     if fresh is None:
         return Moved(part, kept.where, kind, kept.value, None)
     if kept.rule.kind is Kind.RATE and kept.of and fresh.of:
-        from scipy.stats import fisher_exact  # a second of importing
+        from scipy.stats import fisher_exact  # imported here, since it takes a second
 
         table = [[count.value, (count.of or 0.0) - count.value] for count in (kept, fresh)]
         chance = float(fisher_exact(table).pvalue)
@@ -184,8 +188,8 @@ def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[
 def _allowed_difference(kept: Number, fresh: Number, digits: list[int]) -> float:
     """The largest absolute difference at which two numbers count as equal.
 
-    For a median over n seeds the interquartile range of the kept seeds: two medians of 16 seeds each differ with a
-    standard deviation of 0.33 of it, of 10 with 0.41, of 5 with 0.59, if seeds are normally distributed.
+    For a median over n seeds it is the interquartile range of the kept seeds. If seeds are normally distributed, the
+    difference of two medians has a standard deviation of 0.33 of that range for n = 16, 0.41 for 10 and 0.59 for 5.
     """
     size = max(abs(kept.value), abs(fresh.value))
     round_off = max(kept.rule.relative * size, kept.rule.floor)
@@ -197,12 +201,12 @@ def _allowed_difference(kept: Number, fresh: Number, digits: list[int]) -> float
 
 
 def _half_unit(size: float, digits: int) -> float:
-    """Half a unit in the last of so many digits."""
+    """Half a unit in the last digit of a number of this size that is rounded to `digits` significant digits."""
     return 0.0 if size == 0.0 else 0.5 * 10.0 ** (math.floor(math.log10(size)) + 1 - digits)
 
 
 def _sort_key(moved: Moved) -> float:
-    """Sort key: missing numbers first, then by how far they exceed the difference allowed."""
+    """Sort key: missing numbers first, the others by the ratio of their difference to the allowed one, descending."""
     if moved.fresh is None:
         return -math.inf
     if moved.allowed is None:

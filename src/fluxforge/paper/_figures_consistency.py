@@ -16,9 +16,10 @@ from fluxforge.paper.studies.consistency import Result as Consistency
 from fluxforge.report._page import COLOURS, MARKERS, panels
 
 COLUMNS = 3
-# Principal values nearer than this are given as one number.
+# Principal values that differ by less are written as one number, their mean.
 LEAST_DISTANCE = 0.3
-# Colour, marker, and whether it is filled: a scheme that equals another one is open and larger, so that both are seen.
+# Colour, marker, and whether it is filled. Markers of schemes that may coincide with another are open and larger, so
+# that both are visible.
 STYLES: Mapping[str, tuple[str, str, bool]] = {
     "euler": (COLOURS[0], MARKERS[0], True),
     "two-hop": ("#000000", MARKERS[1], False),
@@ -40,7 +41,7 @@ TITLES: Mapping[str, str] = {
 
 
 def diffusivity_figure(result: Consistency) -> Figure:
-    """Effective diffusivity K/α over h, a panel per mesh family.
+    """Effective diffusivity K/α against h, one panel per mesh family.
 
     Principal values of measured tensors are joined by bars, those of infinite lattices are dotted lines, and a dashed
     line marks the heat equation's 1.
@@ -70,7 +71,7 @@ def _draw_diffusivities(panel: Axes, family: Family, name: str) -> None:
     style = _choose_style(name)
     measured = [(h, K) for h, K in zip(family.h, family.diffusivity[name], strict=True) if K is not None]
     panel.plot([h for h, _ in measured], [K.mean for _, K in measured], **style)
-    # An open marker stands for a scheme equal to a filled one, whose lines and numbers it shares.
+    # A scheme with open markers equals one with filled markers, which already has these lines and numbers.
     if style["fillstyle"] == "none":
         return
     for h, K in measured:
@@ -83,7 +84,7 @@ def _draw_diffusivities(panel: Axes, family: Family, name: str) -> None:
 
 
 def _write_numbers(panel: Axes, K: Tensor, colour: str) -> None:
-    """Write the principal values beside the finest mesh, or their mean where two numbers would overlap."""
+    """Write the principal values at the right of the panel, or their mean if two numbers would overlap."""
     low, high = K.principal
     place: dict[str, Any] = {"transform": panel.get_yaxis_transform(), "color": colour, "fontsize": 9, "va": "center"}
     for value in (low, high) if high - low > LEAST_DISTANCE else (K.mean,):
@@ -91,7 +92,7 @@ def _write_numbers(panel: Axes, K: Tensor, colour: str) -> None:
 
 
 def plateau_figure(result: Consistency) -> Figure:
-    """Steady errors over h of the plain and of the corrected flux, beside a slope of two."""
+    """Relative L2 errors of steady states with the plain and the corrected flux against h, and a slope of order two."""
     figure, axes = _make_panels(result)
     names = ("euler", "corrected")
     for panel, (title, family) in zip(axes, result.families.items(), strict=True):
@@ -120,7 +121,7 @@ def _draw_slope(panel: Axes, family: Family) -> None:
 
 
 def _make_panels(result: Consistency) -> tuple[Figure, tuple[Axes, ...]]:
-    """A panel per family, in rows of three, small enough for a page."""
+    """One panel per mesh family, in rows of three, of a size for a page."""
     count = len(result.families)
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
@@ -141,7 +142,7 @@ def _choose_style(name: str) -> dict[str, Any]:
 
 
 def _label_panel(panel: Axes, title: str, family: Family) -> None:
-    """Set the title, with the cells of the coarsest and the finest mesh, and the ticks of h."""
+    """Set the title, with the numbers of cells of the coarsest and the finest mesh, and the ticks of h."""
     cells = family.cells
     panel.set_title(f"{TITLES.get(title, title)}\n{cells[0]:,} to {cells[-1]:,} cells", fontsize=10)
     panel.tick_params(labelsize=9)
@@ -160,7 +161,7 @@ FLOOR = 1e-6
 
 
 def theorems_figure(result: Theorems) -> Figure:
-    """Error over bound of networks and of counterexamples, and the largest stable step over Fourier's by family."""
+    """Errors over bounds of networks and counterexamples, and largest stable steps over Fourier steps by family."""
     figure = Figure(figsize=(12, 4.2), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=(3, 3, 2))
     _draw_ratios(axes[0], {"linear": result.linear, **result.deep})

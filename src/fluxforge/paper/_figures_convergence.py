@@ -20,7 +20,7 @@ from fluxforge.paper.studies.memory import Result as Memory
 from fluxforge.paper.studies.memory import Row as MemoryRow
 from fluxforge.report._page import COLOURS, MARKERS, panels
 
-# The range of the colour scale.
+# Range of the colour scale of residuals.
 LEAST, MOST = 1e-4, 1e1
 COLUMNS = 4
 OUTLINE = (Stroke(linewidth=3.2, foreground="white"), Normal())
@@ -39,7 +39,7 @@ def printed_residual_map(result: Convergence) -> Figure:
 
 def _draw_map(result: Convergence, key: str) -> Figure:
     names = result.schemes
-    # One place more than there are schemes holds the legend.
+    # One panel more than there are schemes, for the legend.
     rows = -(-(len(names) + 1) // COLUMNS)
     figure = Figure(figsize=(3.4 * COLUMNS + 1.0, 3.0 * rows + 0.5), layout="constrained")
     axes = list(figure.subplots(rows, COLUMNS, squeeze=False, sharex=True, sharey=True).flat)
@@ -60,7 +60,7 @@ def _draw_map(result: Convergence, key: str) -> Figure:
 
 
 def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMesh:
-    """Draw a tile per mesh and time step, coloured by the residual; steps are multiples of the mesh's Fourier step."""
+    """Draw one tile per mesh and Δt, coloured by the residual; Δt are multiples of the mesh's Fourier step."""
     meshes = result.meshes
     cells = np.array([mesh.cells for mesh in meshes], float)
     fourier = np.array([mesh.fourier for mesh in meshes])
@@ -68,7 +68,7 @@ def _draw_panel(panel: Axes, result: Convergence, name: str, key: str) -> QuadMe
     rows = {(row.cells, row.fourier): row for row in result.rows if row.scheme == name}
     values = np.array([[_get_value(rows.get((int(n), f)), key) for n in cells] for f in fractions])
     across = _find_edges(cells)
-    # Δt_Fourier at the edges of the tiles, by the power of the cells that joins the meshes.
+    # Δt_Fourier at the edges of the tiles, interpolated between meshes as a power of the number of cells.
     at_edge = np.exp(np.interp(np.log(across), np.log(cells), np.log(fourier)))
     if len(cells) > 1:
         for end, a, b in ((0, 0, 1), (-1, -2, -1)):
@@ -94,7 +94,7 @@ def _get_value(row: Row | None, key: str) -> float:
 
 
 def _find_edges(centres: np.ndarray) -> np.ndarray:
-    """Edges of tiles on a logarithmic scale: half way between the centres, and as far beyond the outer ones."""
+    """Edges of tiles on a logarithmic scale: half way between centres, and as far beyond the outer centres."""
     logs = np.log(centres)
     if len(logs) == 1:
         return np.exp(logs[0] + np.array([-0.5, 0.5]))
@@ -126,12 +126,12 @@ def _make_legend() -> list[Line2D | Patch]:
 
 
 def errors_figure(result: Convergence) -> Figure:
-    """Error in time against Δt, error against the equation over cells, error in time against seconds."""
+    """Error in time against Δt, error relative to the equation against cells, error in time against seconds."""
     figure, (in_time, in_space, in_seconds) = panels(3)
     largest = max(row.wanted for row in result.rows)
     known = set().union(*(mesh.limits for mesh in result.meshes))
     for k, name in enumerate(result.schemes):
-        # A network may not be measured on the largest mesh: its own largest is shown.
+        # Networks may not be measured on the largest mesh; the largest one of each is shown instead.
         own = [row for row in result.rows if row.scheme == name]
         reached = max(row.wanted for row in own)
         last = [row for row in own if row.wanted == reached]
@@ -158,7 +158,7 @@ def errors_figure(result: Convergence) -> Figure:
 
 
 def _choose_style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
-    """Colours for schemes, black for networks; dotted as printed; hollow where another line would be hidden."""
+    """Schemes in colours, networks in black, printed schemes dotted; `two-hop` with open markers, to hide none."""
     if trained:
         return {"color": "black", "marker": "*p"[k % 2], "linestyle": "-.", "markersize": 6, "linewidth": 1}
     return {
@@ -171,7 +171,7 @@ def _choose_style(name: str, k: int, *, trained: bool) -> dict[str, Any]:
 
 
 def _draw_guides(panel: Axes) -> None:
-    """Slopes of order 1 and 2 in h, above the left end of the lowest errors."""
+    """Draw slopes of order 1 and 2 in h, from above the left end of the curve with the least error."""
     x, y = max(
         (np.asarray(line.get_data()) for line in panel.get_lines()), key=lambda data: -data[1].min(initial=np.inf)
     )
@@ -180,7 +180,7 @@ def _draw_guides(panel: Axes) -> None:
     for order, style in ((1, ":"), (2, "--")):
         slope = 1.6 * y[0] * (ends / ends[0]) ** (-order / 2)
         panel.plot(ends, slope, style, color="0.5", linewidth=1, scalex=False, scaley=False)
-        # Half way down where the slope leaves the panel before its end.
+        # The label is at 60 % of the slope's length in the panel, on the logarithmic axes.
         at = ends[0] * min(ends[1] / ends[0], (slope[0] / max(slope[1], low)) ** (2 / order)) ** 0.6
         where = (at, 1.6 * y[0] * (at / ends[0]) ** (-order / 2))
         panel.annotate(
@@ -196,12 +196,12 @@ def _draw_guides(panel: Axes) -> None:
 
 
 MEGABYTE = 1e6
-# Megabytes. A scheme that needs no more than the process without a stepper is drawn here.
+# Megabytes at which a scheme is drawn that needs no more memory than the process without a stepper.
 FLOOR = 1e-2
 
 
 def memory_figure(result: Memory) -> Figure:
-    """Measured beside counted megabytes over cells, and the bytes per cell of each scheme."""
+    """Measured and counted megabytes against the number of cells, and bytes per cell of each scheme."""
     figure, (measured, counted, bars) = panels(3)
     names = list(result.bytes_per_cell)
     for k, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""The paper's set-up in pictures: the training graph, sample meshes, message passing and the two-hop neighbourhood."""
+"""Figures of the paper's set-up: the training graph, sample meshes, message passing and the two-hop neighbourhood."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from fluxforge.mesh._picture import draw_field
 from fluxforge.paper.studies._setup_meshes import Patch
 from fluxforge.paper.studies.setup import Result, TwoCells
 
-# The paper's colours: purple for the cell itself, pink one hop away, green two hops away; grey for what is not seen.
+# The paper's colours by distance in hops: purple for the cell itself, pink for 1, green for 2, grey beyond.
 CENTRE, ONE, TWO, REST = "#5B2A9D", "#CC79A7", "#009E73", "#B0B0B0"
 HOPS = (CENTRE, ONE, TWO, REST)
 ORANGE = "#D55E00"
@@ -26,7 +26,7 @@ OUTLINE = (Stroke(linewidth=3, foreground="white"), Normal())
 
 
 def training_data_figure(result: Result) -> Figure:
-    """The two-cell mesh and its geometry, its dual graph before a step, and after it."""
+    """Three panels: the two-cell mesh with its geometry, its dual graph before a step, and after it."""
     pair = result.two_cells
     example = pair.example
     figure = Figure(figsize=(9.8, 3.4), layout="constrained")
@@ -96,7 +96,7 @@ def sample_meshes_figure(result: Result) -> Figure:
 
 
 def message_passing_figure(result: Result) -> Figure:
-    """Left, the update of an edge and of a node; right, the cells that a cell depends on after one step."""
+    """Left: the update of an edge and that of a node; right: the cells on which a cell depends after one step."""
     patch = result.patches["triangles"]
     figure = Figure(figsize=(9.6, 5.9))
     figure.set_layout_engine("constrained", h_pad=0.12)
@@ -143,7 +143,7 @@ def _draw_node_update(panel: Axes, patch: Patch, x: np.ndarray, near: list[int])
 
 
 def _write_beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) -> None:
-    """Write a label at a place, to the right of a line in the direction `along`."""
+    """Write a label beside a place, on the right-hand side of a line in the direction `along`."""
     across = np.array([along[1], -along[0]]) / np.hypot(*along)
     panel.annotate(
         text,
@@ -159,7 +159,7 @@ def _write_beside(panel: Axes, place: np.ndarray, along: np.ndarray, text: str) 
 
 
 def two_hop_figure(result: Result) -> Figure:
-    """The cells within two hops of one, and the paths that lead there: among triangles and among squares."""
+    """The cells within two hops of a cell and the paths to them: one panel for triangles, one for squares."""
     figure = Figure(figsize=(9.4, 5.6), layout="constrained")
     axes = figure.subplots(1, 2)
     for panel, (kind, patch) in zip(axes, result.patches.items(), strict=True):
@@ -206,7 +206,7 @@ def _clear_axes(panel: Axes) -> None:
 
 
 def _draw_cells(panel: Axes, patch: Patch, *, shown: Sequence[int] | None = None, reach: int = 2) -> None:
-    """Draw cells (all, or those `shown`) tinted by their distance in hops, white beyond the reach."""
+    """Draw cells (all, or those `shown`), coloured by their distance in hops, white beyond `reach` hops."""
     _clear_axes(panel)
     points = np.array(patch.points)
     chosen = range(len(patch.cells)) if shown is None else shown
@@ -228,7 +228,7 @@ def _draw_nodes(
     shown: Sequence[int] | None = None,
     reach: int = 2,
 ) -> None:
-    """Draw centroids in the colours of their hops, grey beyond the reach; those with a name are larger and show it."""
+    """Draw centroids, coloured by distance in hops, grey beyond `reach`; those in `names` are larger and labelled."""
     for k in range(len(patch.cells)) if shown is None else shown:
         near = patch.hop[k] <= reach
         place, colour = patch.centroids[k], HOPS[patch.hop[k]] if near else REST
@@ -266,7 +266,7 @@ def _draw_arrow(
 
 
 def _set_frame(panel: Axes, x: np.ndarray, margin: float) -> None:
-    """Set the limits of the axes to a square around points, with a margin relative to their larger extent."""
+    """Set the limits of the axes to a square around the points x, with a margin relative to their larger extent."""
     low, high = x.min(axis=0), x.max(axis=0)
     middle, around = 0.5 * (low + high), (0.5 + margin) * (high - low).max()
     panel.set(xlim=(middle[0] - around, middle[0] + around), ylim=(middle[1] - around, middle[1] + around))

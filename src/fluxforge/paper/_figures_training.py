@@ -18,13 +18,13 @@ from fluxforge.report._page import COLOURS, MARKERS, panels, round_decimals
 from fluxforge.report._tables import Table
 
 WEIGHT_LABELS = {"c1": "c, first layer's flux", "a1": "a₁, first layer's source", "c2": "d, second layer's flux"}
-# The trained network that is shown for each θ of the direct minimisation.
+# The trained network that is drawn with the direct minimisation for each θ.
 TRAINED_NETWORKS = {"θ = 0": "two layers, θ = 0", "θ = 0.5": "midpoint", "θ = 1": "two layers, θ = 1"}
 SCHEMES = {"euler": "Euler", "midpoint": "midpoint", "rk4": "RK4"}
 
 
 def constants_figure(result: HigherOrder) -> Figure:
-    """c, a₁ and d against Fo for every θ, from direct minimisation (lines) and from training (hollow marks)."""
+    """Constants c, a₁ and d against Fo for every θ, by direct minimisation (lines) and by training (open marks)."""
     figure, axes = panels(len(WEIGHT_LABELS))
     for panel, (name, title) in zip(axes, WEIGHT_LABELS.items(), strict=True):
         for k, (theta, direct) in enumerate(result.direct.items()):
@@ -34,7 +34,7 @@ def constants_figure(result: HigherOrder) -> Figure:
                 _draw_marks(panel, trained.by_step, name, label=f"{theta}, trained", k=k)
         panel.axhline(1.0 if name == "c2" else 0.5, color="black", linewidth=0.8, linestyle=":")
         _label(panel, title, xscale="log", xlabel="Δt / Fourier step", ylabel="constant")
-    # All lines of the last panel end at 1 on its left: there is room below.
+    # In the last panel all lines tend to 1 at the left, so that there is room for the legend below.
     axes[-1].legend(fontsize=7, loc="lower left")
     return figure
 
@@ -58,7 +58,7 @@ def _draw_marks(panel: Axes, rows: Sequence[NetworkStep], name: str, *, label: s
 
 
 def four_layers_figure(result: HigherOrder) -> Figure:
-    """The constants of four layers against Fo, for the θ-residual and for the one of fourth order."""
+    """Constants of four layers against Fo, one panel for the θ-residual and one for the residual of order four."""
     figure, axes = panels(len(result.direct_four))
     for panel, (name, direct) in zip(axes, result.direct_four.items(), strict=True):
         for k in range(1, 5):
@@ -76,7 +76,7 @@ def four_layers_figure(result: HigherOrder) -> Figure:
 
 
 def _count_outside(panel: Axes) -> None:
-    """Write how many marks lie outside the axes: constants that a network does not determine can have any value."""
+    """Write the number of marks outside the axes: constants that a network does not determine can have any value."""
     low, high = panel.get_ylim()
     marks = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "None"] or [[]])
     outside = int(((marks < low) | (marks > high)).sum())
@@ -86,7 +86,7 @@ def _count_outside(panel: Axes) -> None:
 
 
 def residuals_figure(result: HigherOrder) -> Figure:
-    """Mean |residual| on unseen meshes against Fo, of both networks and of the explicit schemes."""
+    """Mean |residual| on unseen meshes against Fo, one panel per network, with the explicit schemes."""
     names = [name for name in ("midpoint", "two-hop") if name in result.networks]
     figure, axes = panels(len(names))
     for panel, name in zip(axes, names, strict=True):
@@ -110,7 +110,7 @@ def residuals_figure(result: HigherOrder) -> Figure:
 
 
 def symbolic_figure(result: Symbolic) -> Figure:
-    """The paper's figure, error against complexity of f_agg and f_up, and the losses of every network and formula."""
+    """Error against complexity of f_agg and f_up, as in the paper's figure, and losses of networks and formulas."""
     fronts = sorted(result.fronts.items(), key=lambda each: each[1].kind != "message")
     figure, axes = panels(len(fronts) + 1)
     for panel, (name, front) in zip(axes, fronts, strict=False):
@@ -125,7 +125,7 @@ def symbolic_figure(result: Symbolic) -> Figure:
     panel = axes[-1]
     for k, engine in enumerate(result.engines):
         numbered = enumerate(row for row in result.rows if row.engine == engine)
-        # Networks without a formula keep their place on the axis.
+        # Networks without a formula leave a gap on the axis, so that places are the same for all engines.
         rows = [(place + 0.25 * k, row) for place, row in numbered if row.network_loss is not None]
         if not rows:
             continue
@@ -140,7 +140,7 @@ def symbolic_figure(result: Symbolic) -> Figure:
 
 
 def pinn_figure(result: Symbolic) -> Figure:
-    """Flux and source constants against Δt per θ: of least residual, of a trained network, and of a pair alone."""
+    """Flux and source constants against Δt per θ: of least residual, of a trained network, of an isolated pair."""
     names = {"c1": "flux constant c/α", "a1": "source constant"}
     figure, axes = panels(len(names))
     for panel, (name, title) in zip(axes, names.items(), strict=True):
@@ -167,12 +167,12 @@ def pinn_figure(result: Symbolic) -> Figure:
     return figure
 
 
-# A colour per outcome, from recovered to refused.
+# Colours of the outcomes, from recovered to refused.
 OUTCOME_COLOURS = dict(zip(OUTCOMES, (COLOURS[2], COLOURS[4], COLOURS[6]), strict=True))
 
 
 def rates_figure(result: Rates) -> Figure:
-    """A bar per recipe: seeds recovered, approximated and refused; beside it, how much each seed's formula explains."""
+    """A bar per recipe of its seeds by verdict, and the share of the step that each seed's formula explains."""
     figure, (counts, explained) = panels(2)
     names = list(result.recipes)
     for k, name in enumerate(names):
@@ -197,7 +197,7 @@ def rates_figure(result: Rates) -> Figure:
 
 
 def rates_table(result: Rates) -> Table:
-    """A row per recipe: what it expects, how many seeds ended in which verdict, and what they share."""
+    """A table with one row per recipe: the expected verdict, the number of seeds by verdict, and medians over seeds."""
     rows = tuple(_format_tally(name, tally) for name, tally in result.recipes.items())
     columns = ("recipe", "expects", *OUTCOMES, "as expected", "explained, median [quartiles]", "seconds, median")
     return Table("Verdicts over the seeds of every recipe", columns, rows)
@@ -215,7 +215,7 @@ COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", 
 
 
 def controls_table(result: Controls) -> Table:
-    """A row per decoy; numbers of formulas are shown with four digits."""
+    """A table with one row per decoy; numbers in formulas have four digits."""
     return Table(
         "Laws and networks that must not be recovered as the scheme", COLUMNS, tuple(map(_format_control, result.rows))
     )

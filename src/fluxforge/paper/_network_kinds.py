@@ -1,7 +1,7 @@
-"""Sentences on extrapolation, judged by two kinds of networks: the paper's, and those in the form of a flux.
+"""Sentences on extrapolation, tested on two kinds of networks: the paper's, and those in the form of a flux.
 
-Both are measured on the meshes of the convergence study, none of which they were trained on. There is one network of
-each recipe: it holds or contradicts a sentence, but does not decide its verdict.
+Both are measured on the meshes of the convergence study, none of which they were trained on. Since there is only one
+network of each recipe, these tests do not change the verdict of a sentence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ Held: TypeAlias = Literal["held", "contradicted", "not run here"]
 NOT_RUN: Held = "not run here"
 PAPER, FLUX = "the paper's networks", "networks in the form of a flux"
 NETWORKS = {PAPER: ("network-midpoint", "network-two-hop"), FLUX: (f"network-{CARRY}",)}
-# Steps that both kinds were trained with, in Fourier steps: at most this.
+# Longest time step with which both kinds were trained, in Fourier steps.
 LONGEST = 0.5
 
 
 class KindVerdict(Struct, frozen=True):
-    """Whether networks of one kind hold or contradict a sentence."""
+    """Whether a sentence held for one kind of networks or was contradicted, and the evidence."""
 
     kind: str
     verdict: Held
@@ -40,9 +40,9 @@ class KindVerdict(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """A network beside Euler's method on one mesh with one step: residual of one step, and error of a run.
+    """A network compared with Euler's method on one mesh at one Δt: residuals of one step, and errors of a run.
 
-    An error of None is that of a run that blew up.
+    The error of a run that blew up is None.
     """
 
     network: str
@@ -54,7 +54,7 @@ class Place(Struct, frozen=True):
 
 
 class Carried(Struct, frozen=True):
-    """Measurements of a network in the form of a flux: the table of its run, and rows of the convergence study."""
+    """Measurements of a network in the form of a flux: the errors of its own run, and rows of the convergence study."""
 
     rows: tuple[CarryRow, ...]
     places: tuple[Place, ...] = ()
@@ -88,9 +88,9 @@ class _Kept(Struct, frozen=True):
 
 
 def read_carried(folder: Path) -> Carried | None:
-    """The run `carry` of the heat equation beside the parts of a folder, or else its kept result carry.json.
+    """Measurements from the run `carry` of the heat equation in a folder of parts, or else from its kept carry.json.
 
-    None if the folder has neither, or a run of another equation. Raises DocumentError if carry.json cannot be read.
+    None if the folder has neither, or its run is of another equation. Raises DocumentError for a bad carry.json.
     """
     if (folder / CARRY / "stages" / f"{CARRY}.json").exists():
         result = load_run(folder / CARRY).result
@@ -103,17 +103,18 @@ def read_carried(folder: Path) -> Carried | None:
     places = tuple(
         Place(f"network-{CARRY}", each.cells, each.network, each.euler, each.error.network, each.error.euler)
         for each in kept.convergence.rows
-        # Beyond its limit Euler's method blows up itself.
+        # No comparison where Euler's method itself blows up, beyond its stability limit.
         if each.fourier <= LONGEST and each.error.euler is not None
     )
     return Carried(rows, places)
 
 
 def judge_both_kinds(measure: Measure, documents: Mapping[str, Document], carried: Carried | None) -> list[KindVerdict]:
-    """Judge a sentence by both kinds; `documents` are those of the parts, of which the convergence study is used.
+    """Test a sentence on both kinds of networks; of the documents of parts, that of the convergence study is used.
 
-    A network extrapolates if no run blows up and every run errs less than Euler's method; it is more accurate if the
-    residual of every single step is smaller. For one in the form of a flux the table of its run must show it too.
+    A network extrapolates if no run blows up and every run has a smaller error than Euler's method; it is more accurate
+    if the residual of every single step is smaller. A network in the form of a flux must also meet this in the table of
+    its own run.
     """
     carried = carried or Carried(())
     places = [*_find_places(documents.get("convergence", {})), *carried.places]
@@ -124,7 +125,7 @@ def judge_both_kinds(measure: Measure, documents: Mapping[str, Document], carrie
 
 
 def _find_places(document: Document) -> Iterator[Place]:
-    """Every network of the study beside Euler's method, for steps that it was trained with."""
+    """The comparison of each network with Euler's method, for Δt up to `LONGEST`, from the convergence study."""
     rows = [row for row in document.get("rows", ()) if row["fourier"] <= LONGEST]
     euler = {(row["wanted"], row["fourier"]): row for row in rows if row["scheme"] == "euler"}
     for row in rows:
@@ -135,7 +136,7 @@ def _find_places(document: Document) -> Iterator[Place]:
 
 
 def _judge_kind(kind: str, measure: Measure, places: Sequence[Place], rows: Sequence[CarryRow] | None) -> KindVerdict:
-    """Judge a sentence by one kind of network; `rows` is the table of its run, None for the kind that has none."""
+    """Test a sentence on one kind of networks; `rows` is the table of its run, None for the paper's networks."""
     if not places or (rows is not None and not rows):
         needed = "fluxforge reproduce higher-order convergence"
         needed += "" if rows is None else f", with a finished run of fluxforge discover {CARRY} in its folder"
@@ -155,7 +156,7 @@ def _judge_kind(kind: str, measure: Measure, places: Sequence[Place], rows: Sequ
 
 
 def _ratio(place: Place, by_run: bool) -> float | None:
-    """The network's number over Euler's; None where it is not finite or the run blew up."""
+    """The network's error (or residual) over that of Euler's method; None if it is not finite or the run blew up."""
     ours, theirs = (place.error, place.euler_error) if by_run else (place.residual, place.euler_residual)
     return None if ours is None else ours / theirs
 
@@ -170,7 +171,10 @@ def _describe(ratios: Sequence[float | None]) -> str:
 
 
 def _judge_table(rows: Sequence[CarryRow], by_run: bool) -> tuple[list[bool], str]:
-    """Whether each row of a run's table has no blow-up, or a smaller error than the midpoint rule; and the evidence."""
+    """Whether each row of a run's table passes, and the evidence.
+
+    With `by_run` a row passes without blow-up, otherwise with a smaller error than that of the midpoint rule.
+    """
     cells = [row.cells for row in rows]
     where = f"unseen meshes of {min(cells):,} to {max(cells):,} cells"
     if by_run:

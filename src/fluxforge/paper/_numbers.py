@@ -1,6 +1,6 @@
-"""The numbers of a document by their places, each with a rule: its kind decides the tolerance of a comparison.
+"""The numbers of a document by their paths in it, each with a rule whose kind decides the tolerance of comparisons.
 
-The rules are in numbers.toml; that of a number is the first one of its part whose pattern matches its place.
+The rules are in numbers.toml; the rule of a number is the first one of its part whose pattern matches its path.
 """
 
 import math
@@ -18,18 +18,18 @@ from msgspec import Struct, toml
 
 from fluxforge.run._record import Document
 
-# The same arithmetic on another processor. Measured on an AMD EPYC between its own instruction set, AVX2 with the BLAS
-# kernels of Haswell, and SSE4.2 with those of Nehalem: of 7,472 deterministic numbers of setup, theorems, convergence
-# and consistency none but orders differed by more than the floor and by more than 1e-9 of itself.
+# Relative tolerance of deterministic numbers between processors. Measured on an AMD EPYC with its own instruction set,
+# with AVX2 and the BLAS kernels of Haswell, and with SSE4.2 and those of Nehalem: of 7,472 deterministic numbers of
+# setup, theorems, convergence and consistency only orders differed by more than both FLOOR and 1e-9 of the number.
 RELATIVE = 1e-9
-# Absolute: numbers of size one, and errors relative to such, after some thousand roundings of 2.2e-16.
+# Absolute tolerance: numbers of size one, and errors relative to such, after some thousand roundings of 2.2e-16.
 FLOOR = 1e-12
-# The digits to which numbers that are not compared are kept.
+# The number of digits to which numbers that need not be exact are rounded in kept results.
 KEPT_DIGITS = 6
 
 
 class Kind(StrEnum):
-    """How a number is obtained, which decides how much it may differ."""
+    """How a number is obtained, which decides by how much it may differ between runs."""
 
     EXACT = "deterministic"
     FITTED = "fitted, with an uncertainty of its own"
@@ -40,21 +40,21 @@ class Kind(StrEnum):
     MACHINE = "time, memory or hardware"
 
 
-# Kinds that are counted, not compared; spreads are the tolerances of other numbers.
+# Kinds that are not compared, only counted; spreads serve as the tolerances of other numbers.
 NOT_COMPARED = frozenset({Kind.SPREAD, Kind.SEED, Kind.MACHINE})
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers whose place matches `pattern` are of this kind.
+    """Numbers whose path matches `pattern` are of this kind.
 
-    A place is a path of names: keys of mappings, and for elements of lists their `scheme`, `name`, `family` or
-    `engine`, or else their index. In a pattern `*` stands for part of a name and `**` for any number of names.
+    A path consists of names: keys of mappings; for elements of lists their `scheme`, `name`, `family` or `engine`, or
+    else their index. In a pattern `*` matches part of a name and `**` any number of names.
 
-    `relative` and `floor` are the tolerance of deterministic numbers. `of` says where the number of seeds of a rate
-    is, and `uncertainty` where that of a fitted number is: a path from the number's own mapping, with `..` for the
-    mapping around it, from the document's root if it begins with `/`, and with `*` for the number's own name.
-    A median with the quartiles `q1` and `q3` beside it is a number; a list of one value per seed is taken as the
-    median of its values.
+    `relative` and `floor` are the tolerances of deterministic numbers. `of` is the path of the number of seeds of a
+    rate, `uncertainty` that of the uncertainty of a fitted number: relative to the mapping that contains the number,
+    with `..` for the enclosing mapping and `*` for the number's own name; from the document's root if it begins with
+    `/`. A number of kind `MEDIAN` may have its quartiles `q1` and `q3` in the same mapping; of a list with one value
+    per seed the median is taken.
     """
 
     pattern: str
@@ -67,20 +67,20 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern as a regular expression of a path that ends in a slash; keys of documents have no slash."""
+    """A pattern as a regular expression for paths that end in a slash; keys of documents contain no slash."""
     words = {"**": "(?:[^/]+/)*"}
     parts = (words.get(each) or "[^/]*".join(map(re.escape, each.split("*"))) + "/" for each in pattern.split("/"))
     return re.compile("".join(parts))
 
 
-# By part; those under "common" precede the rules of every part.
+# The rules by part; those under "common" are tried before those of the part.
 RULES = toml.decode(files("fluxforge.paper").joinpath("numbers.toml").read_bytes(), type=dict[str, tuple[Rule, ...]])
 
 
-# Both sides of a comparison have the same places.
+# Cached, since both sides of a comparison have the same paths.
 @lru_cache(maxsize=2**16)
 def find_rule(part: str, names: tuple[str, ...]) -> Rule:
-    """The rule of a place in a part's document; numbers without a rule are deterministic."""
+    """The rule of a path in a part's document; numbers without a rule are deterministic."""
     rules = (*RULES["common"], *RULES.get(part, ()), Rule("**", Kind.EXACT))
     place = "/".join((*names, ""))
     return next(rule for rule in rules if _compile_pattern(rule.pattern).fullmatch(place))
@@ -94,10 +94,11 @@ PROVENANCE = frozenset({"command", "commit", "hardware", "seed", "digits"})
 
 @dataclass(frozen=True)
 class Number:
-    """A number, or the median of a list of one value per seed, with the rule that its place has.
+    """A number of a document, or the median of a list with one value per seed, and its rule.
 
-    `count` is how many values of the document it stands for, `rounded` whether it can have lost digits when it was
-    kept. `quartiles` are those of the seeds, `of` the number of seeds of a rate, `uncertainty` that of a fitted one.
+    `count` is the number of values that it represents, `rounded` says whether it may have lost digits in a kept result.
+    `quartiles` are those over the seeds of a median, `of` is the number of seeds of a rate, `uncertainty` that of a
+    fitted number.
     """
 
     where: str
@@ -111,7 +112,7 @@ class Number:
 
 
 def find_numbers(part: str, document: Document) -> dict[str, Number]:
-    """Every number of a part's document by its place, which reads like `rows[3].error` or `rows[euler 3].error`."""
+    """Every number of a part's document, by its place in the form `rows[3].error` or `rows[euler 3].error`."""
     content = {key: value for key, value in document.items() if key not in PROVENANCE}
     return {number.where: number for number in _walk(part, content, "", (), (content,))}
 
@@ -142,10 +143,10 @@ def _walk_list(
 
 
 def _label_elements(values: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """The name of each element of a list, and a label that no other has: its name and number, or its index.
+    """The name of each element of a list, and its unique label: its name and a count, or its index without a name.
 
-    With labels the records of one scheme are compared to those of the same scheme, whatever other schemes the lists
-    have: networks are in the lists only if they were trained before.
+    By labels, records of a scheme are compared with records of the same scheme although the lists may have different
+    schemes: networks are in them only if they were trained before.
     """
     seen = Counter[str]()
     for k, each in enumerate(values):
@@ -173,11 +174,11 @@ def _make_number(rule: Rule, value: float, where: str, names: tuple[str, ...], a
 
 
 def _look_up(reference: str, names: tuple[str, ...], around: tuple[Any, ...]) -> float | None:
-    """The number at the place that a rule refers to; None if there is none."""
+    """The number at the path `reference` of a rule, or None; `around` are the enclosing containers from the root."""
     if not reference:
         return None
     is_absolute = reference.startswith("/")
-    # The root is there twice, as the document and as what is around its first names.
+    # `around` begins with the root twice: as the document, and as the container of its first names.
     at, depth = around[0 if is_absolute else -1], 0
     for k, name in enumerate(reference.removeprefix("/").split("/")):
         if name == "..":
@@ -196,7 +197,7 @@ def _is_number(value: Any) -> bool:
 
 
 def round_document(part: str, document: Document) -> Document:
-    """Round the numbers of a document to KEPT_DIGITS, except deterministic and fitted ones, which are compared."""
+    """A document with its numbers rounded to KEPT_DIGITS, except deterministic and fitted ones."""
     numbers = find_numbers(part, document)
     full = {where for where, number in numbers.items() if number.rule.kind in (Kind.EXACT, Kind.FITTED)}
     return _round_value(document, "", full)

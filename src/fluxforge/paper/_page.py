@@ -1,4 +1,4 @@
-"""The whole paper on one self-contained page: claims, figures, the data behind each, and how it was made."""
+"""All results on one self-contained HTML page: claims, figures with their data, and how they were made."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from fluxforge.report._tables import Row, Table, table_csv, tables
 from fluxforge.run._record import Document
 from fluxforge.scheme._document import find
 
-# Classes of the style by verdict.
+# CSS class of each verdict.
 VERDICT_CLASSES = {
     "holds": "holds",
     "holds under a condition": "measured",
@@ -27,9 +27,9 @@ VERDICT_CLASSES = {
     "not run here": "unknown",
 }
 MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
-# Characters of SVG; larger drawings are embedded as PNG.
+# Number of characters of SVG above which a figure is embedded as PNG.
 LARGEST_SVG = 600_000
-# The schemes that are typeset, in the paper's order, each with a title and a sentence.
+# Title and a sentence for each scheme that is typeset, in the paper's order.
 FORMULAS = {
     "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
     "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
@@ -42,7 +42,7 @@ FORMULAS = {
 
 @dataclass(frozen=True)
 class Download:
-    """A file inside the page."""
+    """A file in the page: label of the link, file name, and content as a data URL."""
 
     label: str
     name: str
@@ -51,7 +51,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the paper on the page: its document, also as a file, its figures with files, and its table."""
+    """A part of the paper on the page: its document, also for download, its figures with downloads, and its table."""
 
     name: str
     part: Part
@@ -62,7 +62,7 @@ class Section:
 
 
 def make_section(name: str, part: Part, document: Document) -> Section:
-    """The section of a part: its figures, drawn, and files of the data of each."""
+    """The section of a part from its document: figures are drawn, with the data of each for download."""
     result, by_table = part.read(document), tables(document)
     pictures = [
         (
@@ -86,7 +86,11 @@ def reproduction_page(
     missing: Sequence[str],
     command: str,
 ) -> str:
-    """The page as text; `table` is the claims as CSV."""
+    """The page as HTML text.
+
+    `rows` are the claims, `counts` the numbers of claims by verdict, `table` the claims as CSV, and `missing` the parts
+    that were not run.
+    """
     script = Markup(files("fluxforge.report").joinpath("templates/claims.js").read_text(encoding="utf-8"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return page(
@@ -109,7 +113,7 @@ def reproduction_page(
 
 
 def _embed(figure: Figure, name: str, caption: str) -> Shown:
-    """A figure as SVG, or as PNG if the SVG is longer than LARGEST_SVG."""
+    """A figure for the page as SVG, or as PNG if the SVG has more than LARGEST_SVG characters."""
     shown = embed_figure(figure, name, caption, look="light")
     if len(shown.svg) <= LARGEST_SVG:
         return shown
@@ -122,7 +126,10 @@ def _embed(figure: Figure, name: str, caption: str) -> Shown:
 def _make_downloads(
     title: str, document: Document, by_table: Mapping[str, list[Row]], wanted: Sequence[str]
 ) -> list[Download]:
-    """The data of a figure: as CSV, its tables one below the other with a column for the table's name; and as JSON."""
+    """The data of a figure, under the keys `wanted` of the document, as JSON and as CSV; empty without data.
+
+    The CSV file has all tables, one below the other, and a column with the name of the table.
+    """
     rows = [
         {"table": where, **row}
         for where, table in by_table.items()
@@ -140,7 +147,7 @@ def _make_downloads(
 
 
 def _make_download(name: str, text: str) -> Download:
-    """A file as a data URL: percent-encoded, thus readable, if it is short, otherwise in base 64."""
+    """A file as a data URL: percent-encoded, which is readable, if it is short, otherwise in base 64."""
     suffix = name.rpartition(".")[2]
     coded = base64.b64encode(text.encode()).decode()
     content = f",{quote(text, safe='')}" if len(text) < 2000 else f";base64,{coded}"

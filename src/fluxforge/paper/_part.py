@@ -1,6 +1,6 @@
 """A part of the paper: its study, figures and texts, and its run in a subfolder of the reproduction.
 
-A part that is finished in the folder with the same inputs is skipped.
+A part that was finished in the folder with the same inputs is read instead of run.
 """
 
 import hashlib
@@ -31,47 +31,47 @@ from fluxforge.run._record import Document
 
 # The format version of the documents of parts.
 VERSION = 1
-# Entries of the environment that do not change a result.
+# Entries of the environment that are not inputs, since results do not depend on them.
 NOT_INPUTS = frozenset({"platform", "system"})
-# The record of a part's files, and the lock of the process that runs the part.
+# The files with the digests of a part's outputs, and with the lock of the process that runs the part.
 OUTPUTS, LOCK = "outputs.json", "part.lock"
-# Seconds. Temporary files beside the parts are removed at this age only: another process may be writing younger ones.
+# Age in seconds at which temporary files beside the parts are removed: another process may be writing younger ones.
 TEMPORARY_AGE = 3600.0
 
 
 @runtime_checkable
 class Module(Protocol):
-    """The module of a study."""
+    """The interface of the module of a study."""
 
     @property
     def Config(self) -> Callable[..., StudyConfig]:
-        """The class of its options."""
+        """The class of the study's options."""
 
     @property
     def Result(self) -> type[Struct]:
-        """The record that a run returns."""
+        """The class of the record that `run` returns."""
 
     @property
     def run(self) -> Callable[..., Any]:
-        """Run it: (config, folder, tell, warn) → a Result."""
+        """The function that runs the study: (config, folder, tell, warn) → Result."""
 
     @property
     def judge(self) -> Callable[[Any], list[Claim]]:
-        """Judge the paper's claims by a Result."""
+        """The function that judges the paper's claims from a Result."""
 
 
 class FigureText(Struct, frozen=True, forbid_unknown_fields=True):
-    """The caption of a figure, and the keys of the document with its numbers."""
+    """The caption of a figure, and the keys of the document under which its numbers are."""
 
     caption: str
     keys: tuple[str, ...]
 
 
 class PartText(Struct, frozen=True, forbid_unknown_fields=True):
-    """What parts.toml says of a part.
+    """The entry of a part in parts.toml.
 
-    `recipes` it trains with, at the part's preset unless `recipe_preset` names another, and `after`, the parts whose
-    results it uses, are inputs. `version` is increased when the same inputs give other numbers.
+    `recipes` are those it trains with, at the part's preset unless `recipe_preset` names another; `after` are the parts
+    whose results it uses. Both are inputs, as is `version`, which is increased when the same inputs give other numbers.
     """
 
     section: str
@@ -84,32 +84,33 @@ class PartText(Struct, frozen=True, forbid_unknown_fields=True):
     recipe_preset: str | None = None
 
 
-# By the name of the part, in the paper's order.
+# The entries by the name of the part, in the paper's order.
 PART_TEXTS = toml.decode(files("fluxforge.paper").joinpath("parts.toml").read_bytes(), type=dict[str, PartText])
 
 
 class Part(PartText, frozen=True, kw_only=True):
-    """A part with its study: the module, and functions of a Result that draw each figure and make the table."""
+    """A part with its study: the module, and functions that draw each figure and make the table from a Result."""
 
     module: Module
     draw: Mapping[str, Callable[[Any], Figure]]
     table: Callable[[Any], Table] | None = None
 
     def read(self, document: Document) -> Struct:
-        """The result of a document; raises DocumentError if a field is missing or of another type."""
+        """The Result from a document; raises DocumentError if a field is missing or of another type."""
         return read_result(document, self.module.Result)
 
     def judge(self, document: Document) -> list[Claim]:
-        """The claims of a document, judged anew."""
+        """The claims, judged again from the Result in a document."""
         return self.module.judge(self.read(document))
 
 
 def run_part(
     name: str, part: Part, config: StudyConfig, folder: Path | None, *, again: bool, tell: Progress, warn: Warn
 ) -> Document:
-    """Run a part, or read its document if it is finished in the folder with these inputs, unless `again` is set.
+    """Run a part and return its document; if it was finished in the folder with the same inputs, read the document.
 
-    Raises InputError if another process runs it in the same folder.
+    With `again`, a finished part is run again. Without a folder, no files remain. Raises InputError if another process
+    runs the part in the same folder.
     """
     if folder is None:
         with TemporaryDirectory() as scratch:
@@ -122,7 +123,7 @@ def run_part(
             return done
         document = _measure(name, part, config, part_folder, inputs, tell, warn)
         with explain_failure(part_folder):
-            (part_folder / OUTPUTS).unlink(missing_ok=True)  # the digests of the files that are now replaced
+            (part_folder / OUTPUTS).unlink(missing_ok=True)  # it has the digests of files that are now replaced
         write_document(part_folder / f"{name}.json", name, VERSION, document)
         _record_outputs(part_folder, [part_folder / f"{name}.json", *_draw_figures(part, document, part_folder)])
     return document
@@ -149,7 +150,7 @@ def digest_inputs(part: Part, config: StudyConfig, folder: Path | None) -> str:
 def _measure(
     name: str, part: Part, config: StudyConfig, part_folder: Path, inputs: str, tell: Progress, warn: Warn
 ) -> Document:
-    """Run the study and judge its claims; the document begins with the same two fields as when it is read."""
+    """Run the study, judge its claims, and return the document, with the same first two fields as one that is read."""
     start = time.perf_counter()
     result = part.module.run(config, part_folder, tell, warn)
     content = to_document(result, part.module.judge(result))
@@ -183,14 +184,14 @@ def _hold_folder(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _record_outputs(part_folder: Path, paths: Iterable[Path], others: Mapping[str, str] | None = None) -> None:
-    """Record the digests of files; `others` keep the digests given, so that changed files are reported again."""
+    """Record the digests of files, and the given ones `others` of changed files, which are then reported again."""
     write_document(
         part_folder / OUTPUTS, "outputs", 1, {"files": {**digest_files(part_folder, paths), **(others or {})}}
     )
 
 
 def _check_outputs(part: Part, document: Document, part_folder: Path, warn: Warn) -> None:
-    """Compare the files of a finished part with their record; draw missing figures, warn of what is changed."""
+    """Compare the files of a finished part with recorded digests; draw missing figures, and warn of changed files."""
     recorded = (part_folder / OUTPUTS).exists()
     outputs = read_document(part_folder / OUTPUTS, "outputs", 1) if recorded else {"files": {}}
     record = read_digests(outputs.get("files"), part_folder / OUTPUTS)
@@ -204,7 +205,7 @@ def _check_outputs(part: Part, document: Document, part_folder: Path, warn: Warn
     _draw_figures(part, document, part_folder, missing)
     for path in missing:
         warn(f"{path}: was missing and is drawn again")
-    # Without a record, a process was killed before it wrote one, or an earlier version finished the part.
+    # There is no record if a process was killed before it wrote one, or an earlier version finished the part.
     _record_outputs(
         part_folder,
         [part_folder / f"{part_folder.name}.json", *_figure_paths(part, part_folder)],
@@ -217,7 +218,7 @@ def _figure_paths(part: Part, folder: Path) -> list[Path]:
 
 
 def _draw_figures(part: Part, document: Document, folder: Path, wanted: Collection[Path] | None = None) -> list[Path]:
-    """Draw the part's figures, all or those wanted; return their paths."""
+    """Draw and save the figures of a part, all or those in `wanted`; return their paths."""
     paths = [path for path in _figure_paths(part, folder) if wanted is None or path in wanted]
     result = part.read(document)
     for title, draw in part.draw.items():

@@ -1,4 +1,4 @@
-"""The parts of the paper in its order, functions that run them by name, and the page of all results."""
+"""The parts of the paper in its order, and functions that run a part by name and write the page of all results."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -88,7 +88,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
 
 
 class Reproduction(msgspec.Struct, frozen=True):
-    """The claims of all that a folder holds, how many have each verdict, and the path of the page."""
+    """The claims judged from all results in a folder, their numbers by verdict, and the path of the page."""
 
     counts: dict[str, int]
     claims: list[Claim]
@@ -105,11 +105,12 @@ def reproduce(
     tell: Progress = silent,
     warn: Warn = lambda _: None,
 ) -> Document:
-    """Run one part and return its document; with a folder, write the document, the figures and the runs there.
+    """Run one part and return its document; with a folder, write the document, figures and runs to a subfolder of it.
 
     A part that is finished in the folder is skipped unless its inputs have changed or `again` is set. Its files are
     then compared with the digests recorded when it finished: missing figures are drawn, and `warn` is called with one
-    line per file that is missing or changed. Runs within a part have inputs of their own: trained networks are reused.
+    line per file that is missing or changed. Runs of recipes within a part are skipped by their own inputs, so that
+    trained networks are reused when other inputs of the part change.
     Raises InputError if there is no such part, or if another process runs it in the same folder.
     """
     if name not in PARTS:
@@ -119,7 +120,7 @@ def reproduce(
 
 
 def read_documents(folder: Path) -> dict[str, Document]:
-    """The documents of the parts in a folder by name: NAME/NAME.json as runs write it, or NAME.json."""
+    """The documents of the parts in a folder, by name: from NAME/NAME.json, as runs write it, or else NAME.json."""
     documents: dict[str, Document] = {}
     for name in PARTS:
         for path in (folder / name / f"{name}.json", folder / f"{name}.json"):
@@ -130,7 +131,7 @@ def read_documents(folder: Path) -> dict[str, Document]:
 
 
 def write_reproduction(folder: Path, *, command: str = "") -> Reproduction:
-    """Write index.html, claims.json and claims.csv of all results in a folder; return the claims."""
+    """Write index.html, claims.json and claims.csv of all results in a folder to this folder; return the claims."""
     documents = read_documents(folder)
     claims = judge_claims(documents, carried=read_carried(folder))
     counts = count_verdicts(claims)

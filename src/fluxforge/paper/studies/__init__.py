@@ -1,4 +1,4 @@
-"""One file per figure or table of the paper: a Config, run(config, …) → Result, judge(Result) → claims."""
+"""The studies of the paper: modules with a Config, run(config, folder, tell, warn) → Result, judge(Result) → claims."""
 
 from fluxforge.paper.studies._records import Claim, StudyConfig, Verdict, read_result, to_document
 

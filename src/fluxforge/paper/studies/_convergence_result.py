@@ -1,4 +1,4 @@
-"""The result of the convergence study, observed orders, and what the paper says of it, judged from the rows."""
+"""The result of the convergence study, observed orders, and the paper's claims about it, judged from its rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,33 +15,34 @@ from fluxforge.paper.studies._records import Claim, Verdict, to_number, to_verdi
 PRINTED = ("midpoint-printed", "two-hop-printed")
 CORRECT_SCHEMES = ("midpoint", "two-hop")
 COMPARED_SCHEMES = ("euler", "crank-nicolson", *PRINTED, *CORRECT_SCHEMES)
-# Similar: at most that many times Crank–Nicolson's. The midpoint rule's leading error, 1/6, is twice its 1/12.
+# "Similar": at most this many times Crank–Nicolson's value. The leading error constant of the midpoint rule, 1/6, is
+# twice that of Crank–Nicolson, 1/12.
 SIMILAR_RATIO = 3.0
-# A large range: beyond the Fourier condition, to that many Fourier steps at least.
+# "A large range": up to at least this many Fourier steps, that is beyond the Fourier condition.
 LARGE_RANGE = 2.0
-# Close to the Fourier condition, and far from it.
+# "Close to the Fourier condition": at least NEAR Fourier steps; far from it: at most FAR.
 NEAR, FAR = 0.5, 0.125
-# Of second order: within that of 2.
+# "Second order": an observed order within this of 2.
 ORDER_TOLERANCE = 0.25
-# Significantly lower: less than that share in the geometric mean, and nowhere above.
+# "Significantly lower": a ratio below this in the geometric mean, and at most 1 everywhere.
 SIGNIFICANT = 0.6
-# Networks are reported beside the formulas and do not enter the verdicts: there is one seed of each.
+# Verdicts are on formulas only: networks are reported too, but there is only one seed of each.
 OTHER_FORMULAS = "with other formulas than printed"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A scheme on a mesh; `wanted` is the number of cells that was asked for."""
+    """A scheme on a mesh; `wanted` is the requested number of cells, which the generator meets approximately."""
 
     scheme: str
     wanted: int
     cells: int
 
 
-# Structs cannot have two bases with fields; of a dataclass the fields of the last base come first.
+# Dataclasses, since structs cannot have two bases with fields; the fields of the last base come first.
 @dataclass(frozen=True)
 class Row(GridRow, Place):
-    """A row of the grid with its scheme and mesh, whether its step is within the limit, and its cost."""
+    """A row of the grid with scheme and mesh, whether Δt is within the stability limit (None: unknown), and cost."""
 
     stable: bool | None
     seconds_per_step: float
@@ -50,7 +51,7 @@ class Row(GridRow, Place):
 
 @dataclass(frozen=True)
 class SpaceRow(Place):
-    """Errors against the heat equation over the seeds of a size: their root mean square, and each."""
+    """Relative L2 errors against the heat equation on meshes of one size: one per seed, and their root mean square."""
 
     fourier: float
     error: float | None
@@ -59,7 +60,7 @@ class SpaceRow(Place):
 
 
 class Order(Struct, frozen=True):
-    """An observed order, None if the rates between levels do not settle."""
+    """An observed order, None if the rates between levels do not converge; `levels` is the number of errors."""
 
     levels: int
     order: float | None
@@ -67,21 +68,21 @@ class Order(Struct, frozen=True):
 
 
 class TimeOrders(Struct, frozen=True):
-    """Orders in time on one mesh, without a source and with one."""
+    """Orders in time on one mesh, without source (`free`) and with one (`driven`)."""
 
     free: Order
     driven: Order
 
 
 class Orders(Struct, frozen=True):
-    """Orders of a scheme: in time by the number of cells asked for, and in space."""
+    """Orders of a scheme: in time by the requested number of cells, and in space."""
 
     time: dict[str, TimeOrders]
     space: Order
 
 
 class Choices(Struct, frozen=True):
-    """The choices behind the numbers: meshes, fields, norms, seeds and end times."""
+    """The choices of the study, as text for readers: meshes, fields, norms, seeds and end times."""
 
     meshes: str
     residual: str
@@ -110,8 +111,8 @@ class Result(Struct, frozen=True):
 
 
 def fit_time_orders(name: str, rows: Sequence[Row]) -> dict[str, TimeOrders]:
-    """By mesh, for the free and the driven run: from the steps that are stable, if there are four at least."""
-    # A network has no limit to compare with: its rows count as long as it did not blow up.
+    """The orders in time of a scheme by requested number of cells, from the errors at stable time steps."""
+    # For a network `stable` is None, since its limit is not known: all rows without blow-up are used.
     own = [row for row in rows if row.scheme == name and row.stable is not False]
     own.sort(key=lambda row: row.fourier, reverse=True)
     sizes = dict.fromkeys(row.wanted for row in rows if row.scheme == name)
@@ -125,19 +126,19 @@ def fit_time_orders(name: str, rows: Sequence[Row]) -> dict[str, TimeOrders]:
 
 
 def fit_space_order(name: str, rows: Sequence[SpaceRow]) -> Order:
-    """In h = 1/√cells, over the meshes on which nothing blew up."""
+    """The order in h = 1/√cells of a scheme, from the meshes on which no run blew up."""
     return _fit_order([(row.cells**-0.5, row.error) for row in rows if row.scheme == name])
 
 
 def _fit_order(pairs: Sequence[tuple[float, float | None]]) -> Order:
-    """The order from pairs of step, or mesh size, and error; from the longest step to the shortest."""
+    """The observed order from pairs of Δt (or h) and error, in descending order of Δt; errors of None are left out."""
     known = [(size, error) for size, error in pairs if error is not None]
     rates = Rates(tuple(size for size, _ in known), tuple(error for _, error in known))
     return Order(len(known), rates.order, [to_number(rate) for rate in rates.rates])
 
 
 def judge(result: Result) -> list[Claim]:
-    """The paper's sentences, judged from the numbers alone."""
+    """The claims of the paper about convergence, judged from the numbers alone."""
     return [
         _judge_similarity(result),
         _judge_range(result),
@@ -150,7 +151,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _find_networks(result: Result) -> list[str]:
-    """The names of networks, which have no stability limit among the facts of the meshes."""
+    """The names of networks in the result: those without a stability limit among the facts of the meshes."""
     known = set().union(*(mesh.limits for mesh in result.meshes))
     return [name for name in result.schemes if name not in known]
 
@@ -158,7 +159,10 @@ def _find_networks(result: Result) -> list[str]:
 def _compute_ratios(
     result: Result, name: str, *, peer: str, key: str, low: float = 0.0, high: float = np.inf
 ) -> Iterator[float]:
-    """A scheme's number over its peer's, on every mesh, for steps within a range; infinite where it blew up."""
+    """Ratios of the field `key` of a scheme to that of `peer`, for all meshes and Δt in [low, high] Fourier steps.
+
+    A ratio is infinite where the scheme blew up; there is none where the peer has no value, or zero.
+    """
     peers = {(row.wanted, row.fourier): getattr(row, key) for row in result.rows if row.scheme == peer}
     for row in result.rows:
         other = peers.get((row.wanted, row.fourier))
@@ -169,7 +173,7 @@ def _compute_ratios(
 def _find_worst_ratio(
     result: Result, name: str, *, key: str = "error", low: float = 0.0, high: float = np.inf
 ) -> float:
-    """The largest ratio to Crank–Nicolson; infinite where there is nothing to compare."""
+    """The largest ratio to Crank–Nicolson's value; infinite if there is nothing to compare."""
     return max(_compute_ratios(result, name, peer="crank-nicolson", key=key, low=low, high=high), default=np.inf)
 
 
@@ -182,7 +186,7 @@ def _choose_condition(verdict: Verdict, condition: str = OTHER_FORMULAS) -> str:
 
 
 def _judge_similarity(result: Result) -> Claim:
-    """Under a condition if only the corrected formulas are similar."""
+    """Holds if the printed schemes are similar to Crank–Nicolson; under a condition if only the corrected ones are."""
     keys = {"error": "error", "free": "error without a source", "residual_one": "residual (θ = 1, as printed)"}
     names = (*PRINTED, *CORRECT_SCHEMES, *_find_networks(result))
     ratios = {key: {name: _find_worst_ratio(result, name, key=key, high=1.0) for name in names} for key in keys}
@@ -196,7 +200,7 @@ def _judge_similarity(result: Result) -> Claim:
 
 
 def _find_reach(result: Result, name: str, key: str = "error") -> float:
-    """The largest step, in Fourier steps, up to which the error stays similar to Crank–Nicolson's on every mesh."""
+    """The largest Δt, in Fourier steps, up to which the value is similar to Crank–Nicolson's on every mesh."""
     reach = 0.0
     for fraction in sorted({row.fourier for row in result.rows}):
         if _find_worst_ratio(result, name, key=key, low=fraction, high=fraction) > SIMILAR_RATIO:
@@ -208,7 +212,7 @@ def _find_reach(result: Result, name: str, key: str = "error") -> float:
 def _judge_range(result: Result) -> Claim:
     reach = {name: _find_reach(result, name) for name in ("midpoint-printed", "midpoint", *_find_networks(result))}
     limits = _list_stability_limits(result, "midpoint")
-    # The paper's figure shows residuals of one step; a run needs stability too.
+    # The paper's figure shows residuals of a single step, for which stability does not matter.
     by_residual = _find_reach(result, "midpoint-printed", "residual_one")
     verdict = to_verdict(
         reach["midpoint-printed"] >= LARGE_RANGE,
@@ -228,7 +232,7 @@ def _judge_range(result: Result) -> Claim:
 
 
 def _judge_near_fourier(result: Result) -> Claim:
-    """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step and not close to it."""
+    """Holds if the printed scheme is similar to Crank–Nicolson far from the Fourier step, but not close to it."""
     near, far = (
         {name: _find_worst_ratio(result, name, low=low, high=high) for name in ("two-hop-printed", "two-hop")}
         for low, high in ((NEAR, 1.0), (0.0, FAR))
@@ -242,7 +246,7 @@ def _judge_near_fourier(result: Result) -> Claim:
     )
     if far["two-hop-printed"] > SIMILAR_RATIO:
         evidence += "; as printed it errs at short steps too"
-    # Under a condition: its stability limit is below the Fourier step, and below the midpoint rule's.
+    # Enough for a conditional verdict: a stability limit below the Fourier step and below that of the midpoint rule.
     early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
     text = "GNN-2ndOrder struggles when we get close to the Fourier condition"
     return Claim(
@@ -254,12 +258,12 @@ def _judge_near_fourier(result: Result) -> Claim:
 
 
 def _list_stability_limits(result: Result, name: str) -> list[float]:
-    """Longest stable steps of an explicit scheme in Fourier steps, mesh by mesh."""
+    """The longest stable Δt of an explicit scheme on each mesh, in Fourier steps."""
     return [dt / mesh.fourier for mesh in result.meshes if (dt := mesh.limits[name].dt) is not None]
 
 
 def _judge_order_in_space(result: Result) -> Claim:
-    # Crank–Nicolson has the same flux: what it cannot reach is not the fault of a time step.
+    # Crank–Nicolson has the same flux: an order that it does not reach either is not due to the time stepping.
     names = (*PRINTED, *CORRECT_SCHEMES, "crank-nicolson")
     orders = {name: result.orders[name].space.order for name in names}
     second = {name: order is not None and abs(order - 2.0) <= ORDER_TOLERANCE for name, order in orders.items()}
@@ -283,7 +287,7 @@ def _judge_order_in_space(result: Result) -> Claim:
 
 
 def _describe_network_errors(result: Result) -> Iterator[str]:
-    """Errors in space of each network, from the coarsest mesh to the finest, in words."""
+    """For each network, a text with its errors in space from the coarsest mesh to the finest."""
     for name in _find_networks(result):
         rows = [row for row in result.space if row.scheme == name]
         errors = ("blows up" if row.error is None else f"{row.error:.1e}" for row in rows)
@@ -292,7 +296,7 @@ def _describe_network_errors(result: Result) -> Iterator[str]:
 
 
 def _compute_residual_ratios(result: Result, name: str) -> dict[str, tuple[float, float]]:
-    """Geometric mean and largest ratio to Euler's residual for steps up to the Fourier step, for each θ."""
+    """For each θ, geometric mean and maximum of the ratios to Euler's residual, over Δt up to the Fourier step."""
     by_theta = {}
     for key in ("residual_half", "residual_one"):
         ratios = list(_compute_ratios(result, name, peer="euler", key=key, high=1.0)) or [np.inf]
@@ -306,7 +310,7 @@ def _are_lower(result: Result, names: Sequence[str]) -> bool:
 
 
 def _judge_residual(result: Result) -> Claim:
-    """Judged by the printed formulas; under a condition if only the corrected ones fulfil it."""
+    """Holds if residuals of the printed schemes are lower; under a condition if only those of the corrected ones."""
     networks = _find_networks(result)
     names = (*PRINTED, *CORRECT_SCHEMES, *networks)
     parts = []
@@ -322,7 +326,7 @@ def _judge_residual(result: Result) -> Claim:
 
 
 def _describe_by_mesh(result: Result, name: str) -> str:
-    """A network's ratio mesh by mesh: a formula's hardly changes, a network knows the sizes it was trained on."""
+    """A text with a network's ratios by mesh: unlike those of a formula, they depend on the sizes trained on."""
     sizes = sorted({row.wanted for row in result.rows if row.scheme == name})
     means = []
     for wanted in sizes:
@@ -332,7 +336,7 @@ def _describe_by_mesh(result: Result, name: str) -> str:
 
 
 def _judge_accuracy(result: Result) -> Claim:
-    """Smaller errors in time than Euler's on every mesh and at every step up to the Fourier step."""
+    """Holds if errors in time are smaller than Euler's on every mesh, for every Δt up to the Fourier step."""
     names = (*PRINTED, *CORRECT_SCHEMES, *_find_networks(result))
     most = {
         name: max(_compute_ratios(result, name, peer="euler", key="error", high=1.0), default=np.inf) for name in names
@@ -345,7 +349,7 @@ def _judge_accuracy(result: Result) -> Claim:
 
 
 def _judge_oscillation(result: Result) -> Claim:
-    """Holds if 2/λ_max lies within the steps of the study on every mesh."""
+    """Holds if 2/λ_max is below the longest Δt of the study on every mesh."""
     longest = max(row.fourier for row in result.rows)
     onset = [mesh.oscillation / mesh.fourier for mesh in result.meshes if mesh.oscillation]
     inside = [each < longest for each in onset]

@@ -1,4 +1,4 @@
-"""The result of the higher-order study, and the sentences of the paper's section 5 judged by it."""
+"""The result of the higher-order study, and the claims of the paper's section 5 judged from it."""
 
 import math
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ from fluxforge.paper.studies._records import Claim, Rate, Tally, find_rate, to_v
 from fluxforge.run._record import Numbers
 from fluxforge.run.result import Discovery, Law
 
-# A constant is a number if it is within this part of it.
+# A constant counts as equal to a number if it differs by at most this share of it.
 CONSTANT_TOLERANCE = 0.02
 ROUND_OFF = 1e-9
-# A diffusivity is α to within this part.
+# A diffusivity counts as α if it differs by at most this share of it.
 CONSISTENT = 0.05
-# Of second order: at most that far below 2.
+# A measured order counts as 2 if it is at most this much below.
 ORDER_TOLERANCE = 0.1
 MIDPOINT = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 OTHER_LOSS = "with another loss than printed (θ = ½) and small steps"
 
 
 class Certified(Struct, frozen=True):
-    """Orders in time without and with a source, and the longest stable step in Fourier steps."""
+    """Orders in time without and with a source, and the longest stable Δt in Fourier steps; None if not established."""
 
     order: float | None = None
     order_with_source: float | None = None
@@ -31,7 +31,10 @@ class Certified(Struct, frozen=True):
 
 
 class Direct(Struct, frozen=True):
-    """The constants of least residual, found without a network: at each Δt, and in the limit of small steps."""
+    """The constants of least residual without a network: at each Δt, and their limit as Δt → 0 with its uncertainty.
+
+    `rational` are the constants that are rounded to fractions; `certified` is about the scheme with the limit.
+    """
 
     rows: list[ConstantsRow]
     limit: dict[str, float]
@@ -41,7 +44,7 @@ class Direct(Struct, frozen=True):
 
 
 class NetworkStep(Struct, frozen=True):
-    """Residuals at one time step, in Fourier steps, and the network's own constants with the share left unexplained."""
+    """Mean residuals at one Δt of `fourier` Fourier steps, and the network's constants with the share `unexplained`."""
 
     fourier: float
     network: float
@@ -53,7 +56,7 @@ class NetworkStep(Struct, frozen=True):
 
 
 class NetworkRow(Struct, frozen=True):
-    """A trained network: its training, its residual over all steps of the training, and at single steps."""
+    """A trained network: its training, its residual over the trained range of Δt, and at single Δt."""
 
     steps: int
     width: int
@@ -79,7 +82,7 @@ class Result(Struct, frozen=True):
 
 
 def judge(result: Result) -> list[Claim]:
-    """One claim per sentence that can be measured."""
+    """The claims of section 5 that can be measured, judged from the result."""
     return [
         _judge_residual(result),
         _judge_midpoint(result),
@@ -94,8 +97,8 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _judge_residual(result: Result) -> Claim:
-    """Judged by the seeds of both recipes; the networks of this part, one seed each, are reported beside them."""
-    # Forward in time Euler has no residual at all: nothing to be lower than.
+    """Judged by the seeds of both recipes in `rates`; the evidence also has this part's networks, one seed each."""
+    # For θ = 0 Euler's method has no residual, so that no network can have a lower one.
     networks = {name: row.residual for name, row in result.networks.items() if row.residual.euler > ROUND_OFF}
     parts = {name: row.network / row.euler for name, row in networks.items()}
     less = ", ".join(f"{name} {networks[name].midpoint / networks[name].network:.1f}×" for name in NAMES)
@@ -114,13 +117,13 @@ def _judge_residual(result: Result) -> Claim:
 
 
 def _find_least_rate(rates: list[Rate | None]) -> Rate | None:
-    """The rate of the recipe that reaches it least often; None if one of them was not run."""
+    """The least of the rates; None if one of them is missing."""
     known = [rate for rate in rates if rate is not None]
     return min(known, key=lambda rate: rate.reached / rate.of) if known and len(known) == len(rates) else None
 
 
 def _judge_midpoint(result: Result) -> Claim:
-    """On the seeds of `rates`; outright if the loss as printed asks for the same constants."""
+    """Judged by the seeds of `rates`; unconditional if the loss as printed has the same constants in the limit."""
     discovery = result.discovered["midpoint"]
     printed = result.direct.get("θ = 1")
     as_printed = printed is not None and abs(printed.limit["c1"] - 0.5) <= 0.5 * CONSTANT_TOLERANCE
@@ -139,7 +142,7 @@ def _judge_midpoint(result: Result) -> Claim:
 
 
 def _judge_half(result: Result) -> Claim:
-    """Where the printed ½ comes from: c against the step, for the loss as printed."""
+    """The printed ½ is compared with c at each Δt, for the loss as printed (θ = 1)."""
     rows = result.direct["θ = 1"].rows
     fluxes = [row.constants["c1"] for row in rows]
     values = ", ".join(f"{c1:.2f} at {row.step:g}" for c1, row in zip(fluxes, rows, strict=True) if row.step >= 0.1)
@@ -172,7 +175,10 @@ def _judge_source(result: Result) -> Claim:
 
 
 def _judge_two_hop(result: Result) -> Claim:
-    """A network that learned the printed term has no powers of areas and distances in its two-hop coefficient."""
+    """Judged by the seeds of `rates` whose two-hop coefficient has no powers of areas and distances, as printed.
+
+    Unconditional if the printed term has the diffusivity α.
+    """
     K = {family: tensor[0][0] for family, tensor in result.printed_diffusivity.items()}
     right = all(abs(value - 1.0) <= CONSISTENT for value in K.values())
     law = _find_far_law(result)
@@ -189,9 +195,9 @@ def _judge_two_hop(result: Result) -> Claim:
 
 
 def _judge_two_hop_found(result: Result) -> Claim:
-    """What two-hop networks do learn: a second-order step in time if their constants are the midpoint rule's."""
+    """Judged by the seeds of `rates` whose two-hop network has the constants of the midpoint rule, of order two."""
     discovery = result.discovered["two-hop"]
-    # Outright if the loss as printed asks for a second-order step too.
+    # Unconditional if the constants of least residual of the printed loss give a second-order step, too.
     printed = result.direct.get("θ = 1")
     outright = printed is not None and _is_second_order(printed)
     values = _list_constants(discovery.constants, discovery.constants_uncertainty, "abcde")
@@ -208,7 +214,7 @@ def _judge_two_hop_found(result: Result) -> Claim:
 
 
 def _judge_novelty(result: Result) -> Claim:
-    """New and of higher order: another scheme than the midpoint rule, of second order in time at least."""
+    """Holds if the scheme of least residual for θ = 1 is new: of order two in time and not the midpoint rule."""
     limits = {name: result.direct[key] for name, key in (("θ = ½", "θ = 0.5"), ("θ = 1", "θ = 1"))}
     known = {name: _are_near(direct.limit, MIDPOINT) for name, direct in limits.items()}
     new = [name for name, direct in limits.items() if _is_second_order(direct) and not known[name]]
@@ -228,7 +234,7 @@ def _judge_novelty(result: Result) -> Claim:
 
 
 def _judge_operator(result: Result) -> Claim:
-    """A two-hop term that is the two-point flux applied twice is the second power of a known operator."""
+    """Judged by the seeds of `rates` whose two-hop term is not the two-point flux applied twice, a known operator."""
     K = result.printed_diffusivity["squares"][0][0]
     twice = find_rate(result.rates, "two-hop", "two-hop term is the flux twice")
     note = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
@@ -246,7 +252,7 @@ def _judge_operator(result: Result) -> Claim:
 
 
 def _judge_four_layers(result: Result) -> Claim:
-    """The footnote: can four layers learn a full Runge–Kutta method?"""
+    """The paper's footnote: holds if the constants of least residual of four layers tend to those of RK4."""
     rk4 = {f"c{k}": 1.0 / (5 - k) for k in range(1, 5)}
     reached = [_are_near(direct.limit, rk4) for direct in result.direct_four.values()]
     listed = "; ".join(
@@ -263,7 +269,7 @@ def _judge_four_layers(result: Result) -> Claim:
 
 
 def _describe_four_layers(result: Result) -> str:
-    """The residuals and constants of trained networks of four layers, if there are any."""
+    """A text on residuals and constants of trained networks of four layers; empty if there are none."""
     rows = {name: each for name, each in result.networks.items() if name.startswith("four layers")}
     if not rows:
         return ""
@@ -277,7 +283,7 @@ def _describe_four_layers(result: Result) -> str:
 
 
 def _find_far_law(result: Result) -> Law | None:
-    """The power law of the two-hop term that the two-hop recipe found."""
+    """The power law of the two-hop coefficient in the discovery of the recipe two-hop; None if it has none."""
     laws = result.discovered["two-hop"].laws
     return None if laws is None else laws.far
 
@@ -287,7 +293,7 @@ def _is_second_order(direct: Direct) -> bool:
 
 
 def _describe_order(direct: Direct) -> str:
-    """The measured order in time of the scheme with these constants, in words."""
+    """A text on the measured order in time of the scheme with these constants; empty without one."""
     return "" if direct.certified.order is None else f", of order {direct.certified.order:.2f} in time"
 
 
@@ -298,7 +304,7 @@ def _are_near(constants: Mapping[str, float], wanted: Mapping[str, float]) -> bo
 
 
 def _list_constants(values: Numbers | None, off: Numbers | None = None, letters: str = "ac") -> str:
-    """Constants whose names begin with one of the letters, with their uncertainties."""
+    """A text with the constants whose names begin with one of the letters, and their uncertainties `off`."""
     return ", ".join(
         f"{name} = {value:.4f}" + (f" ± {(off or {})[name]:.0e}" if name in (off or {}) else "")
         for name, value in (values or {}).items()

@@ -1,4 +1,4 @@
-"""Measurements of a scheme or network on a mesh: residuals, errors in time and space, and seconds per step."""
+"""Measurements of a scheme or network on a mesh: residuals, errors in time and in space, and seconds per step."""
 
 import math
 import time
@@ -44,7 +44,7 @@ Subject: TypeAlias = Scheme | AbstractNetwork
 
 
 class Limit(Struct, frozen=True):
-    """The longest stable step of a scheme; None where there is none, or where it is not known."""
+    """The longest stable Δt of a scheme; None if every Δt is stable (`unlimited`), or if it is not known."""
 
     dt: float | None = None
     unlimited: bool = False
@@ -53,7 +53,7 @@ class Limit(Struct, frozen=True):
 class MeshFacts(Struct, frozen=True):
     """A mesh: its Fourier step, λ_max, 2/λ_max (Crank–Nicolson oscillates beyond it), and limits by scheme.
 
-    `wanted` is the number of cells that was asked for.
+    `wanted` is the requested number of cells.
     """
 
     cells: int
@@ -66,10 +66,10 @@ class MeshFacts(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class GridRow:
-    """Relative errors of one scheme after so many steps of `fourier` times the Fourier step; None if the run blew up.
+    """Relative errors of one scheme after `steps` steps of `fourier` Fourier steps; None if the run blew up.
 
-    From noise in T without a source (`free`), from noise in S (`driven`), and the larger of both; and the residuals of
-    one step for θ = ½ and 1 over the mean rate of change.
+    `free` is that of noise in T₀ without source, `driven` that of noise in S, `error` the larger of both. The residuals
+    are of one step, for θ = ½ and 1, over the mean rate of change.
     """
 
     fourier: float
@@ -84,19 +84,19 @@ class GridRow:
 
 
 class Grid(Struct, frozen=True):
-    """One scheme on one mesh, a row per time step."""
+    """The rows of one scheme on one mesh, one per time step."""
 
     rows: list[GridRow]
 
 
 class Clock(Struct, frozen=True):
-    """Seconds per step of one scheme on one mesh with one step."""
+    """Seconds per step of one scheme on one mesh with one Δt."""
 
     seconds: float
 
 
 class SpaceError(Struct, frozen=True):
-    """The relative error of one run against the heat equation; None where it blew up."""
+    """The relative L2 error of one run against the heat equation; None if it blew up."""
 
     cells: int
     steps: int
@@ -105,9 +105,9 @@ class SpaceError(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Answers:
-    """Noise in T₀ and in S, in every mode of the mesh, and the exact solutions each gives after some time.
+    """White noise in T₀ and in S, which has all modes of the mesh, and exact semi-discrete solutions after some time.
 
-    `free` starts from T₀ with S = 0, `driven` from T = 0 with S: together they could hide what each shows.
+    `free` starts from T₀ with S = 0, `driven` from T = 0 with S: one run with both could hide errors of either.
     """
 
     T0: np.ndarray
@@ -117,7 +117,7 @@ class Answers:
 
 
 def make_irregular(cells: int, seed: int, engine: str = "builtin") -> Mesh:
-    """An irregular mesh of the unit square of about so many cells, which is kept in the cache of meshes.
+    """An irregular mesh of the unit square of about `cells` cells, from the cache of meshes if it is there.
 
     The built-in engine makes the same mesh on every machine.
     """
@@ -127,14 +127,14 @@ def make_irregular(cells: int, seed: int, engine: str = "builtin") -> Mesh:
 
 @lru_cache(maxsize=4)
 def make_graph(cells: int, seed: int, boundary: Conditions = None) -> DualGraph:
-    """The dual graph of an irregular mesh, the same on every machine."""
+    """The dual graph of an irregular mesh of the built-in engine; by default with T = 0 at the walls."""
     return dual(make_irregular(cells, seed), Dirichlet() if boundary is None else boundary)
 
 
 def make_stepper(
     subject: Subject, graph: DualGraph, dt: float, *, source: np.ndarray, solver: Solver = "auto"
 ) -> AbstractStepper:
-    """The stepper of a scheme or a network on a mesh, with a given source."""
+    """The stepper of a scheme or a network on a graph with a source, a field over cells."""
     if isinstance(subject, AbstractNetwork):
         return network_stepper(subject, graph, dt, source=source)
     return stepper(subject, graph, dt, source=source, solver=solver)
@@ -142,7 +142,7 @@ def make_stepper(
 
 @lru_cache(maxsize=1)
 def solve_noise(cells: int, seed: int, end: float) -> Answers:
-    """Random T₀ and S on a mesh, and the exact solutions after `end` Fourier steps."""
+    """Random T₀ and S on a mesh, and the exact semi-discrete solutions after `end` Fourier steps."""
     graph = make_graph(cells, seed)
     fourier = fourier_step(graph)
     rng = np.random.default_rng([cells, seed])
@@ -155,14 +155,14 @@ def solve_noise(cells: int, seed: int, end: float) -> Answers:
 
 
 def solve_exactly(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray, *, t: float) -> np.ndarray:
-    """T(t) of dT/dt = G T + s S + r, by the action of the exponential: no full matrix, for meshes of any size.
+    """T(t) of dT/dt = G T + s S + r, by the action of the matrix exponential, without a full matrix.
 
-    √V G /√V is symmetric for a conservative flux, so that the powers in the series do not grow for a while before
-    they fall. Their number grows as t λ_max, which is why t is counted in Fourier steps.
+    √V G /√V is symmetric for a conservative flux, so that the terms of the series have no transient growth. Their
+    number grows like t λ_max, which is why t is counted in Fourier steps.
     """
     root = np.sqrt(V)
     constant = t * root * (system.N @ S + system.b)
-    # The constant is one more unknown, in units that keep it from deciding the norm of the matrix.
+    # The constant term is one more unknown, scaled so that it does not dominate the norm of the matrix.
     unit = float(np.abs(constant).sum()) or 1.0
     scaled = t * csr_array(diags_array(root) @ system.M @ diags_array(1 / root))
     column = csr_array((constant / unit)[:, None])
@@ -174,7 +174,7 @@ def solve_exactly(system: Operator, V: np.ndarray, T0: np.ndarray, S: np.ndarray
 FIELD = "x*y + sin(pi*x)*sin(2*pi*y)"
 ON_BOUNDARY = "x*y"
 SOURCE = "20*exp(-20*((x - 0.4)**2 + (y - 0.6)**2))"
-# A run has blown up when its largest temperature is that many times the larger of the first and of the exact one.
+# A run has blown up if max |T| exceeds that of the initial and of the exact field by more than this factor.
 BLOW_UP_RATIO = 1e3
 PRECISE_CELLS = 20_000
 CLOCK_SECONDS = 0.02
@@ -183,9 +183,9 @@ CLOCK_TRIES = 3
 
 
 def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
-    """Δt_Fourier, λ_max, 2/λ_max (beyond which Crank–Nicolson's fastest mode changes sign), every stability limit.
+    """Δt_Fourier, λ_max, 2/λ_max (beyond which Crank–Nicolson's fastest mode changes sign), and all stability limits.
 
-    On large meshes λ_max is enclosed, and the limit is the one that is stable in any case.
+    On meshes of more than `PRECISE_CELLS` cells λ_max is only enclosed, and the limits are lower bounds.
     """
     precise = graph.cells <= PRECISE_CELLS
     limits: dict[str, Limit] = {}
@@ -203,7 +203,7 @@ def measure_mesh(graph: DualGraph, schemes: Sequence[Scheme]) -> MeshFacts:
 
 
 def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence[float], end: float) -> Grid:
-    """Residuals and errors in time of one scheme on one mesh, for every step.
+    """Residuals and errors in time of one scheme on one mesh, for every Δt of `fractions` Fourier steps.
 
     Errors are relative L2 errors after `end` Fourier steps against the exact semi-discrete solution.
     """
@@ -228,7 +228,7 @@ def measure_grid(subject: Subject, *, cells: int, seed: int, fractions: Sequence
 def _measure_residuals(
     subject: Subject, *, cells: int, seed: int, fractions: Sequence[float]
 ) -> list[tuple[float | None, float | None]]:
-    """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with a source, θ = ½ and 1."""
+    """Mean |θ-residual| over mean |L T + S| of one step from a smooth field with source: (θ = ½, θ = 1) for each Δt."""
     graph = make_graph(cells, seed, Dirichlet(ON_BOUNDARY))
     T, S = (field_on_cells(words, graph, "the field") for words in (FIELD, SOURCE))
     around, alpha = PLAIN_HEAT.put_on(pad_graph(graph))
@@ -246,14 +246,14 @@ def _measure_residuals(
 
 @eqx.filter_jit
 def _mean_residuals(posed: Problem, dt: Float[Array, ""], new: State) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The mean |θ-residual| of a step Δt of a problem to `new`, for θ = ½ and 1."""
+    """The mean |θ-residual| of the field `new` after one step Δt of a problem, for θ = ½ and 1."""
     stepped = eqx.tree_at(lambda p: p.dt, posed, dt)
     half, one = (mean_defect(theta_residual(theta)(stepped, new), stepped, "l1") for theta in (0.5, 1.0))
     return half, one
 
 
 def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np.ndarray) -> float | None:
-    """√(Σ V (T − T_exact)² / Σ V T_exact²), or None if the run blew up."""
+    """√(Σ V (T − T_exact)² / Σ V T_exact²), or None if the run from `start` blew up."""
     most = BLOW_UP_RATIO * max(np.abs(start).max(), np.abs(exact).max())
     if not np.isfinite(T).all() or np.abs(T).max() > most:
         return None
@@ -261,9 +261,9 @@ def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np
 
 
 def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:
-    """Against the heat equation:  T = (2 − exp(−2π²t)) sin πx sin πy, which S = 4π² sin πx sin πy drives from t = 0.
+    """Relative L2 error at t = `until` against a solution of the heat equation, with Δt of `fraction` Fourier steps.
 
-    The relative L2 error at t = `until`, with steps of about `fraction` of the Fourier step.
+    T = (2 − exp(−2π²t)) sin πx sin πy with S = 4π² sin πx sin πy.
     """
     graph = make_graph(cells, seed)
     u = np.sin(np.pi * graph.x[:, 0]) * np.sin(np.pi * graph.x[:, 1])
@@ -275,7 +275,7 @@ def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: fl
 
 
 def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float) -> float:
-    """Seconds per step: the best of several short runs, after compilation and factorisation."""
+    """Seconds per step: the least of several short runs, after compilation and factorisation."""
     graph = make_graph(cells, seed)
     step = make_stepper(subject, graph, fraction * fourier_step(graph), source=np.ones(graph.cells))
     T = step.enter(np.random.default_rng(seed).standard_normal(graph.cells))
@@ -286,6 +286,6 @@ def measure_seconds(subject: Subject, *, cells: int, seed: int, fraction: float)
         return (time.perf_counter() - began) / steps
 
     time_run(1)
-    # Runs long enough that the clock and the call do not matter.
+    # Enough steps that the resolution of the clock and the overhead of the call are negligible.
     steps = round(min(max(CLOCK_SECONDS / time_run(3), 3), CLOCK_MOST_STEPS))
     return min(time_run(steps) for _ in range(CLOCK_TRIES))

@@ -1,4 +1,4 @@
-"""Trained networks of other parts, and the residuals of networks and schemes on unseen meshes."""
+"""Reading trained networks of other parts, and residuals of networks and schemes on unseen meshes."""
 
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -36,15 +36,15 @@ from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Hop
 from fluxforge.train._train import train
 
-# The parts that keep networks of these recipes, beside the other parts of a reproduction.
+# The parts in whose folders, beside those of the other parts, networks of these recipes are stored.
 HIGHER_ORDER, RATES = "higher-order", "rates"
 NAMES = ("midpoint", "two-hop")
-# A run of `fluxforge discover carry` beside the parts, of the other kind of network.
+# Name of the folder, beside the parts, of a run of `fluxforge discover carry`: its network is in the form of a flux.
 CARRY = "carry"
 
 
 class Residuals(Struct, frozen=True):
-    """Mean |residual| of a network, of explicit schemes and of Crank–Nicolson on unseen meshes."""
+    """Mean |residual| on unseen meshes of a network, of explicit schemes and of Crank–Nicolson."""
 
     network: float
     euler: float
@@ -64,15 +64,15 @@ class ConstantsRow(Struct, frozen=True, kw_only=True):
 
 
 def read_networks(folder: Path) -> dict[str, AbstractNetwork]:
-    """The networks of `higher-order` whose training is finished, by the name of their recipe.
+    """The trained networks of `higher-order`, under the names `network-RECIPE`; those not finished are absent.
 
-    `folder` is that of another part, beside the folder of `higher-order`. A finished run `carry` beside both, of the
-    heat equation, gives the network in the form of a flux that they are compared with.
+    `folder` is that of another part, beside the folder of `higher-order`. If there is a finished run `carry` of the
+    heat equation beside both, its network in the form of a flux is included.
     """
     part = folder.parent / HIGHER_ORDER
     runs = {name: part / name for name in NAMES}
     if (part / f"{HIGHER_ORDER}.json").exists():
-        # `higher-order` does not train a network again that `rates` has trained.
+        # A network that `rates` had trained was not trained again by `higher-order`.
         runs |= {name: find_rates_run(part, name, 0) for name, run in runs.items() if not run.exists()}
     networks: dict[str, AbstractNetwork] = {
         f"network-{name}": _load_network(run) for name, run in runs.items() if _is_done(run)
@@ -84,12 +84,12 @@ def read_networks(folder: Path) -> dict[str, AbstractNetwork]:
 
 
 def find_rates_run(folder: Path, name: str, seed: int) -> Path:
-    """The run folder of a recipe and a seed in `rates`, beside another part's folder."""
+    """The path of the run folder of a recipe and seed in `rates`; `folder` is that of another part."""
     return folder.parent / RATES / f"{name}-{seed}"
 
 
 def choose_run(spec: recipe.Recipe, folder: Path) -> Path:
-    """Where a part runs this recipe: in its folder, unless `rates` beside it has finished the very same run."""
+    """The run folder of a recipe in a part: that of `rates` if the same run is finished there, else in `folder`."""
     own, other = folder / spec.name, find_rates_run(folder, spec.name, spec.seed)
     if (own / "run.json").exists() or not _is_done(other):
         return own
@@ -99,12 +99,12 @@ def choose_run(spec: recipe.Recipe, folder: Path) -> Path:
 
 
 def discover_in(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> Discovery:
-    """The discovery of a recipe in a run folder: read, continued, or made.
+    """The result of a discovery in a run folder: a finished one is read, others are continued or started.
 
-    Raises InputError if the folder is the run of another recipe.
+    Raises InputError if the folder has a run of another recipe.
     """
     if (folder / "run.json").exists():
-        # A folder of another recipe is refused before its run is continued.
+        # Raises InputError if the run is of another recipe, before it is continued.
         with run_folder(folder, spec, warn=warn):
             pass
         finished = resume(folder, tell=tell, warn=warn)
@@ -131,7 +131,7 @@ PROBLEMS = 48
 
 
 def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: int = 24, cells: int = 150) -> Problem:
-    """Problems drawn as in training, on other meshes, with steps in this range."""
+    """Problems drawn as in training, on unseen meshes, with Δt uniform in the range `fourier` of Fourier steps."""
     assert isinstance(spec.data, recipe.Meshes)
     evaluation = recipe.Evaluation(meshes=meshes, cells=cells, engine=spec.evaluation.engine)
     with jax.enable_x64(True):
@@ -145,7 +145,7 @@ def draw_unseen(spec: recipe.Recipe, fourier: tuple[float, float], *, meshes: in
 def _draw_at_fourier(
     evaluation: recipe.Evaluation, seed: int, hops: tuple[Hop, ...], drawn: tuple[recipe.Meshes, Model, int]
 ) -> Problem:
-    """Problems with Δt the Fourier step: drawn once for all networks that are compared on them."""
+    """Problems with Δt of one Fourier step; cached, so that all networks are compared on the same ones."""
     data, model, count = drawn
     around = unseen_meshes(evaluation, seed, hops=hops)
     draw = jax.jit(lambda key: EnsembleSource(around, data, model).batch(key, count))
@@ -154,7 +154,7 @@ def _draw_at_fourier(
 
 
 def measure_residuals(network: Network, spec: recipe.Recipe, fourier: tuple[float, float]) -> Residuals:
-    """The residuals of a network and of schemes by the recipe's own loss."""
+    """The mean residuals of a network and of schemes on unseen meshes, by the residual of the recipe's loss."""
     steps: list[Step] = [step_of(cast(network, "float64")), *map(_make_step, SCHEMES), step_crank_nicolson]
     problems = draw_unseen(spec, fourier)
     return Residuals(*(float(_average_residual(step, spec.loss, problems)) for step in steps))
@@ -162,13 +162,13 @@ def measure_residuals(network: Network, spec: recipe.Recipe, fourier: tuple[floa
 
 @eqx.filter_jit
 def _average_residual(step: Step, loss: recipe.Loss, problems: Problem) -> Float[Array, ""]:
-    """Mean |residual| over problems; compiled once for every loss and scheme, and for networks of one shape."""
+    """Mean |residual| of a step over problems; compiled once per loss and scheme, and per shape of networks."""
     defect = defect_of(loss)
     return jax.lax.map(lambda p: mean_defect(defect(p, step(p)), p, "l1"), problems).mean()
 
 
 def make_constants_rows(limit: Limit) -> list[ConstantsRow]:
-    """The constants of least residual at each Δt, longest first; an error that is not finite is None."""
+    """The constants of least residual as records, one per Δt, longest first; an error that is not finite is None."""
     return [
         ConstantsRow(
             step=step,
@@ -181,7 +181,7 @@ def make_constants_rows(limit: Limit) -> list[ConstantsRow]:
 
 
 def measure_constants(network: Network, spec: recipe.Recipe, fourier: float) -> dict[str, float]:
-    """The coefficients of the network's step as a series in ΔtL, nested as layers, and the share left unexplained."""
+    """The coefficients of the network's step as a series in ΔtL, in nested form, and the share left unexplained."""
     order = spec.network.layers * spec.network.hops
     expansion = series(step_of(cast(network, "float64")), draw_unseen(spec, (fourier, fourier)), order)
     return {**expansion.nested, "unexplained": expansion.unexplained}
@@ -189,12 +189,12 @@ def measure_constants(network: Network, spec: recipe.Recipe, fourier: float) -> 
 
 @cache
 def _make_step(name: str) -> Step:
-    """The step of an explicit scheme. Cached, since JAX keeps compiled code by the identity of the function."""
+    """The step of an explicit scheme; cached, since JAX reuses compiled code only for the same function object."""
     stages = find(name).stages
     return lambda p: evaluate_stages(stages, p.graph, p.T, p.S, parameters=p.step_parameters)
 
 
 def step_crank_nicolson(p: Problem) -> State:
-    """(1 − ½ΔtL) T' = T + ½Δt (L T + boundary) + ½Δt boundary + Δt S, solved densely."""
+    """The field after a step (1 − ½ΔtL) T' = T + ½Δt (L T + boundary) + ½Δt boundary + Δt S, by a dense solver."""
     M = jnp.eye(len(p.T)) - 0.5 * p.dt * jax.jacfwd(p.rate)(p.T)
     return p.T + jnp.linalg.solve(M, p.dt * p.rate(p.T))

@@ -1,4 +1,4 @@
-"""Records that studies share: options, claims with their verdicts, and rates over the seeds of trained networks."""
+"""Records of all studies: options, claims with their verdicts, and rates over the seeds of trained networks."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,20 +23,20 @@ UNTESTABLE: Verdict = "cannot be tested from the text"
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """The options that every study has: its size, and changes of the recipes that it trains with."""
+    """The options of every study: the preset of sizes, and changes of the recipes with which it trains."""
 
     preset: str = "quick"
     changes: recipe.Changes = field(default_factory=dict)
 
     def load_recipe(self, name: str, preset: str, changes: recipe.Changes) -> recipe.Recipe:
-        """The named recipe with the changes of the run, except that of `seeds`, and then `changes`."""
+        """A recipe with the changes of the run, except that of `seeds`, and after these with `changes`."""
         shared = {key: value for key, value in self.changes.items() if key != "seeds"}
         return recipe.override(recipe.load(name, preset=preset), {**shared, **changes})
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the paper, the verdict computed from a result, and the numbers it rests on.
+    """One sentence of the paper, the verdict computed from a result, and the evidence: a text with the numbers.
 
     `condition` names the condition of a verdict "holds under a condition"; it may be empty.
     """
@@ -49,17 +49,17 @@ class Claim:
 
 
 def to_verdict(holds: bool, in_part: bool = False) -> Verdict:
-    """The verdict of a claim that holds, or holds in part: "holds under a condition"."""
+    """The verdict "holds" if `holds`, "holds under a condition" if `in_part`, otherwise "does not hold"."""
     return "holds" if holds else "holds under a condition" if in_part else "does not hold"
 
 
 def find_objection(reasons: Iterable[str]) -> str | None:
-    """The first of a verdict's reasons that speaks against a recovery; None if there is none."""
+    """The first reason of a verdict that is a failed condition; None if there is none."""
     return next((text for text in reasons if not text.startswith("yes")), None)
 
 
 def to_number(value: float) -> float | None:
-    """A number for a document: None if it is not finite."""
+    """A number for a JSON document: None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
@@ -70,9 +70,9 @@ def to_document(result: msgspec.Struct, claims: Sequence[Claim]) -> Document:
 
 
 def read_result(document: Document, kind: type[R]) -> R:
-    """The result of a study from its JSON document; fields that the record does not have are left out.
+    """The result of a study from its JSON document; fields that the record does not have are ignored.
 
-    Raises DocumentError where a field is missing or of another type.
+    Raises DocumentError if a field is missing or of another type.
     """
     try:
         return msgspec.convert(document, kind)
@@ -82,24 +82,24 @@ def read_result(document: Document, kind: type[R]) -> R:
 
 Outcome: TypeAlias = Literal["recovered", "approximation", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-# A sentence about trained networks is judged on at least this many seeds. It holds if it is true of this share of
-# them, and does not hold if it is true of fewer than half.
+# A sentence about trained networks is judged on at least LEAST_SEEDS seeds. It holds if it is true of the share SHARE
+# of them, and does not hold if it is true of less than HALF.
 LEAST_SEEDS = 5
 SHARE, HALF = 0.9, 0.5
-# The words that the condition of a verdict on networks begins with.
+# Texts of conditions of verdicts on networks.
 BUILT_IN = "with T + Δt/V built into the network"
 SMALL_STEPS = "in the limit of small steps"
 
 
 class Rate(Struct, frozen=True):
-    """The number of seeds of which something is true, and the number of all seeds."""
+    """The number of seeds for which a statement is true, and the number of all seeds."""
 
     reached: int
     of: int
 
     @property
     def text(self) -> str:
-        """As words: "4 of 5 seeds"."""
+        """The rate as text, such as "4 of 5 seeds"."""
         return f"{self.reached} of {self.of} seeds"
 
 
@@ -112,10 +112,10 @@ class Spread(Struct, frozen=True):
 
 
 class Tally(Struct, frozen=True):
-    """The seeds of one recipe together.
+    """Counts and medians over the seeds of one recipe.
 
     `expected` is the outcome that the recipe expects, `update` and `theta` are its network's update and its residual's
-    θ. `rate` counts the seeds that ended as expected, `rates` those of which a named statement is true.
+    θ. `rate` counts the seeds that ended as expected, `rates` those for which a named statement is true.
     """
 
     expected: str
@@ -129,16 +129,16 @@ class Tally(Struct, frozen=True):
 
 
 class _Tallies(Struct, frozen=True):
-    """The part of a document of `rates` that other studies read."""
+    """The part of the document of `rates` that other studies read."""
 
     recipes: dict[str, Tally]
 
 
 def weigh(claim: Claim, rate: Rate | None) -> Claim:
-    """Judge on the seeds a claim about trained networks: 9 of 10 must agree for it to hold, half for a condition.
+    """Judge a claim about trained networks by a rate over seeds: true of 90 % to hold, of half under a condition.
 
-    The verdict of the given claim is the best that it can have, or "does not hold" if that is known without any
-    network. On fewer than five seeds the claim cannot be tested.
+    The verdict of the given claim is the best possible one, or "does not hold" if that follows without any network.
+    With fewer than five seeds the claim cannot be tested.
     """
     if claim.verdict == "does not hold":
         return claim
@@ -156,7 +156,7 @@ def weigh(claim: Claim, rate: Rate | None) -> Claim:
 
 
 def find_rate(tallies: Mapping[str, Tally] | None, recipe: str, name: str) -> Rate | None:
-    """The rate of a named statement; None if `rates` was not run beside the part, or does not have it."""
+    """The rate of a named statement for a recipe; None if `rates` was not run, or does not have it."""
     tally = (tallies or {}).get(recipe)
     return None if tally is None else tally.rates.get(name)
 

@@ -1,4 +1,4 @@
-"""The meshes of the set-up: spreads of their cell sizes, samples, and the patches of cells that figures show."""
+"""The meshes of the set-up: spreads of their cell sizes, sample meshes, and patches of cells for figures."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ from fluxforge.mesh._hops import Paths, Ring, paths, ring
 from fluxforge.mesh._mesh import Mesh
 
 KINDS = ("regular", "irregular")
-# A cell is small if its area is at most that share of the largest: edges of a third of the length. An area of small
-# cells has at least that share of all cells, and three of them.
+# A cell is small if its area is at most the share SMALL of the largest, so that its edges have a third of the length.
+# A connected area of small cells counts if it has the share LEAST_SHARE of all cells, and at least LEAST_CELLS.
 SMALL, LEAST_SHARE, LEAST_CELLS = 1 / 8, 0.02, 3
 
 
 class Spread(Struct, frozen=True):
-    """Standard deviation over mean on one mesh: of volumes, and of A and δ of the faces between cells."""
+    """Standard deviation over mean on one mesh: of cell volumes, and of A and δ of the faces between cells."""
 
     V: float
     A: float
@@ -28,7 +28,7 @@ class Spread(Struct, frozen=True):
 
 
 class Spreads(Struct, frozen=True):
-    """Least, median and largest spread over the meshes of a kind."""
+    """[least, median, largest] spread over the meshes of a kind."""
 
     V: list[float]
     A: list[float]
@@ -45,7 +45,10 @@ class Facts(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """The meshes of a kind: spreads and quality from least to largest, and how many meshes have so many areas."""
+    """The meshes of a kind: spreads and mean quality as [least, median, largest], and the numbers of areas.
+
+    `areas` counts the meshes by their number of connected areas of small cells.
+    """
 
     meshes: int
     spread: Spreads
@@ -54,7 +57,7 @@ class Kind(Struct, frozen=True):
 
 
 class Ensemble(Struct, frozen=True):
-    """All meshes: how many, least and most cells, the kinds, and the generator that made them."""
+    """All meshes: their number, least and largest number of cells, facts by kind, and the generator."""
 
     meshes: int
     cells: list[int]
@@ -63,7 +66,7 @@ class Ensemble(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """A mesh as it is drawn: corners, cells, and sizes over the largest of the irregular sample."""
+    """A mesh for a figure: corners, cells, and 2 V of each cell over the largest of the irregular sample."""
 
     points: list[list[float]]
     cells: list[list[int]]
@@ -74,9 +77,10 @@ class Sample(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """The cells within two hops of a centre and those that touch them, numbered anew: the centre is cell 0.
+    """The cells within two hops of a centre and those that touch them, renumbered so that the centre is cell 0.
 
-    `hop` is 0, 1 or 2, and 3 for the cells around; `paths` are the directed paths 0 → N → Q, some of which return.
+    `hop` is the distance of each cell, 3 for those that only touch; `paths` are N and Q of the directed paths
+    0 → N → Q, of which `returning` end at 0.
     """
 
     mesh: str
@@ -93,7 +97,7 @@ class Patch(Struct, frozen=True):
 
 
 def describe_ensemble(meshes: Sequence[Mesh], engine: str) -> Ensemble:
-    """Spreads and areas of small cells by kind; the meshes are regular and irregular in turn."""
+    """Spreads and areas of small cells by kind; `meshes` alternate regular and irregular."""
     rows = {kind: [_measure_mesh(mesh) for mesh in meshes[k :: len(KINDS)]] for k, kind in enumerate(KINDS)}
     counts = [row.cells for kind in KINDS for row in rows[kind]]
     return Ensemble(
@@ -102,7 +106,7 @@ def describe_ensemble(meshes: Sequence[Mesh], engine: str) -> Ensemble:
 
 
 def choose_samples(meshes: Sequence[Mesh], middle: float) -> dict[str, Sample]:
-    """Of each kind the mesh whose number of cells is nearest to the middle of the range, coloured alike.
+    """For each kind the mesh whose number of cells is nearest to `middle`, with one scale of cell sizes.
 
     The size of a cell is its determinant, 2 V, over the largest on the irregular sample, as in the paper's caption.
     """
@@ -148,7 +152,7 @@ def count_small_areas(graph: DualGraph) -> int:
 
 
 def _describe_kind(rows: Sequence[Facts]) -> Kind:
-    """Least, median and largest over the meshes of a kind; of areas how many meshes have so many."""
+    """Least, median and largest spreads and quality over the meshes of a kind, and meshes by number of areas."""
     spreads = Spreads(*(_range_and_median([getattr(row.spread, name) for row in rows]) for name in ("V", "A", "delta")))
     areas = [row.areas for row in rows]
     counts = {str(count): areas.count(count) for count in sorted(set(areas))}
@@ -160,14 +164,14 @@ def _range_and_median(values: Sequence[float]) -> list[float]:
 
 
 def choose_patches(meshes: Sequence[Mesh]) -> dict[str, Patch]:
-    """A patch around a triangle with a cell that two paths reach, in the first such mesh, and one around a square."""
+    """A patch around a triangle from which two paths lead to one cell, if there is one, and one around a square."""
     return {"triangles": _choose_patch(meshes), "squares": make_patch(squares(7), 24)}
 
 
 def _choose_patch(meshes: Sequence[Mesh]) -> Patch:
-    """The patch whose worst cell within two hops has the best quality, among inner cells with a cell reached twice.
+    """The patch whose worst cell has the best quality, among inner cells from which two paths lead to the same cell.
 
-    Without such a cell in any mesh, all inner cells of the first mesh are candidates.
+    It is in the first mesh with such cells; without any, all inner cells of the first mesh are candidates.
     """
     for mesh in meshes:
         graph = dual(mesh)
@@ -180,7 +184,7 @@ def _choose_patch(meshes: Sequence[Mesh]) -> Patch:
 
 
 def _find_inner_cells(graph: DualGraph) -> np.ndarray:
-    """Cells whose neighbours have cells on all sides, so that no path of theirs ends in a ghost."""
+    """Mask of the cells without wall whose neighbours have none either, so that no path from them ends in a ghost."""
     inner: np.ndarray = np.all(graph.slot_node < graph.cells, axis=1)
     return np.asarray(inner & inner[np.where(graph.slot_node < graph.cells, graph.slot_node, 0)].all(axis=1))
 
@@ -192,7 +196,7 @@ def _choose_centre(mesh: Mesh, around: Ring, allowed: np.ndarray) -> int:
 
 
 def make_patch(mesh: Mesh, centre: int) -> Patch:
-    """The cells within two hops of a cell, and those that touch them."""
+    """The patch of the cells within two hops of a cell, and those that touch them."""
     graph = dual(mesh)
     steps, around = paths(graph), ring(graph)
     near = graph.slot_node[centre][graph.slot_mask[centre]]
@@ -218,7 +222,7 @@ def make_patch(mesh: Mesh, centre: int) -> Patch:
 
 
 def _list_paths(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]:
-    """Middle and end of every directed path from the centre."""
+    """[middle, end] of every directed path from the centre, in the numbers of the patch."""
     there = steps.mask[centre]
     place = {int(cell): k for k, cell in enumerate(cells)}
     return [
@@ -228,7 +232,7 @@ def _list_paths(steps: Paths, centre: int, cells: np.ndarray) -> list[list[int]]
 
 
 def _list_edges(graph: DualGraph, cells: np.ndarray) -> list[list[int]]:
-    """Faces between cells of the patch, as pairs of its numbers."""
+    """The faces between cells of the patch, as pairs of cells in its numbers."""
     place = np.full(graph.cells, -1)
     place[cells] = np.arange(len(cells))
     pairs = np.stack([place[graph.owner[: graph.interior]], place[graph.neighbour[: graph.interior]]], axis=1)

@@ -1,6 +1,6 @@
-"""Measurements that are kept in a folder, and made in this process or each in a new one.
+"""Measurements that are stored in a folder, and made either in this process or each in a process of its own.
 
-A measurement of memory needs a process that has done nothing else; those on large meshes run in parallel.
+A measurement of memory needs a process that has done nothing else; measurements on large meshes run in parallel.
 """
 
 import hashlib
@@ -26,38 +26,38 @@ from fluxforge.run._progress import Progress, Warn
 from fluxforge.stepping._solvers import Solver
 
 R = TypeVar("R")
-# Increased when the same key gives other numbers.
+# Version of the measurements, part of every key: to be increased when the same key gives other numbers.
 VERSION = 1
-# What a measurement depends on.
+# Everything on which a measurement depends.
 Key: TypeAlias = msgspec.Struct | Mapping[str, object]
 
 
 class Measurements:
-    """Measurements that a folder keeps, each under a title and a key."""
+    """The measurements stored in a run folder, each under a title and a key."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
 
     def read(self, title: str, key: Key, kind: type[R]) -> R | None:
-        """The measurement of this key as a record of this kind, or None if the folder does not have it."""
+        """The stored measurement under this title and key as a record of type `kind`; None if there is none."""
         kept = self._folder.read_stage(_name_stage(title, key))
         return None if kept is None else msgspec.convert(kept, kind)
 
     def keep(self, title: str, key: Key, kind: type[R], measured: object) -> R:
-        """Keep a measurement, and return it as it will be read: a record of this kind."""
+        """Store a measurement, and return it as it will be read back: a record of type `kind`."""
         plain = json.loads(json.dumps(msgspec.to_builtins(measured), allow_nan=False))
         self._folder.finish(_name_stage(title, key), plain)
         return msgspec.convert(plain, kind)
 
     def measure_once(self, title: str, key: Key, kind: type[R], measure: Callable[[], R]) -> R:
-        """The measurement of this key; made and kept if the folder does not have it."""
+        """The stored measurement under this title and key; if there is none, the result of `measure`, now stored."""
         kept = self.read(title, key, kind)
         return self.keep(title, key, kind, measure()) if kept is None else kept
 
 
 @contextmanager
 def open_measurements(folder: Path, warn: Warn) -> Iterator[Measurements]:
-    """The measurements in `grid`, a run folder in the folder of a part; it is made if it does not exist."""
+    """Open the measurements in the run folder `grid` of a part's folder, which is created if it does not exist."""
     grid = folder / "grid"
     with (
         RunFolder.open(grid, warn=warn)
@@ -74,10 +74,10 @@ def _name_stage(title: str, key: Key) -> str:
 
 
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One measurement: its kind, and everything that its numbers depend on. Fields that it does not need are absent.
+    """One measurement: its kind, and everything on which its numbers depend; fields that it does not need are absent.
 
-    `scheme` names a built-in scheme or a network, whose weights have the digest `weights`; None stands for a process
-    that makes the mesh and nothing else.
+    `scheme` is the name of a built-in scheme, or of a network, whose weights have the digest `weights`; None is for a
+    process that only makes the mesh.
     """
 
     task: Literal["grid", "space", "clock", "memory", "counted"]
@@ -95,7 +95,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def title(self) -> str:
-        """What is measured, in words."""
+        """A text that describes the measurement, for progress and file names."""
         if self.task in ("memory", "counted"):
             return f"memory: {self.scheme or 'mesh alone'} {self.solver or ''}, {self.cells} cells"
         return f"{self.task}: {self.scheme}, {self.cells} cells"
@@ -112,10 +112,10 @@ def measure_tasks(
     here: Callable[[Task], Struct] | None = None,
     is_apart: Callable[[Task], bool] = lambda _: True,
 ) -> list[R]:
-    """The results of the tasks, in their order: read from the folder, or measured and kept there.
+    """The results of the tasks, in their order: read from the folder, or measured and stored there.
 
-    A task is measured by `here` in this process, or by `measure` in a new one if `is_apart` says so or there is no
-    `here`. `measure` is a function of a module, since new processes import it.
+    A task is measured by `here` in this process, or by `measure` in a new one if `is_apart` returns True for it or
+    there is no `here`. `measure` must be a function at the top level of a module, since new processes import it.
     """
     results = [held.read(task.title, task, kind) for task in tasks]
     missing = [k for k, result in enumerate(results) if result is None]
@@ -126,7 +126,7 @@ def measure_tasks(
             tell(tasks[k].title, done, len(missing))
             results[k] = held.keep(tasks[k].title, tasks[k], kind, here(tasks[k]))
             done += 1
-    # Meshes go into the cache first, so that parallel processes do not each generate them.
+    # Put the meshes into the cache first, so that parallel processes do not generate the same mesh.
     for cells, seed in dict.fromkeys((tasks[k].cells, tasks[k].seed) for k in apart):
         make_irregular(cells, seed)
     for at, text in run_children([tasks[k] for k in apart], measure, workers=workers):
@@ -140,20 +140,20 @@ def measure_tasks(
 def run_children(
     tasks: Sequence[Task], measure: Callable[[Task], Struct], *, workers: int | None
 ) -> Iterator[tuple[int, bytes]]:
-    """Measure several tasks at once, by default as many as there are cores; (index, JSON) of each as it ends."""
+    """Measure several tasks at once, by default as many as there are cores; yields (index, JSON) of each as it ends."""
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         waiting = {pool.submit(run_child, task, measure): k for k, task in enumerate(tasks)}
         try:
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
         finally:
-            # Tasks that have not begun would only delay an error, or a caller that has stopped reading.
+            # Cancel tasks that have not begun: they would delay an error, or a caller that stopped reading.
             for each in waiting:
                 each.cancel()
 
 
 def run_child(task: Task, measure: Callable[[Task], Struct]) -> bytes:
-    """Measure a task in a new process, and return what it measured as JSON; raises FluxforgeError if it fails."""
+    """Measure a task in a new process, and return the result as JSON; raises FluxforgeError if it fails."""
     code = (
         f"from {measure.__module__} import {measure.__name__} as measure; from {__name__} import serve; serve(measure)"
     )
@@ -167,7 +167,7 @@ def run_child(task: Task, measure: Callable[[Task], Struct]) -> bytes:
 
 
 def serve(measure: Callable[[Task], Struct]) -> None:
-    """Read a task from the standard input, and write what it measured to the standard output, both as JSON."""
+    """Measure a task read from standard input, and write the result to standard output, both as JSON."""
     jax.config.update("jax_enable_x64", True)
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     json.dump(msgspec.to_builtins(measure(task)), sys.stdout, allow_nan=False)

@@ -1,4 +1,4 @@
-"""The result of the study of the theorems, and the paper's lemmas and theorems judged by it, sentence by sentence."""
+"""The result of the study of the theorems, and the claims of the paper's lemmas and theorems judged from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from fluxforge.certify.bounds._errors import Hypothesis
 from fluxforge.paper.studies._records import Claim, to_verdict
 
 EXACT = 1e-11
-# A bias that is no bias.
+# A bias below this counts as zero.
 ZERO_TOLERANCE = 1e-3
 ONE_TOLERANCE = 0.01
 SHARPNESS_TOLERANCE = 1e-3
 
 
 class LemmaRow(Struct, frozen=True):
-    """The lemma's network of so many layers: its non-zeros, those printed, and its largest error on the meshes."""
+    """The lemma's network of `layers` layers: its non-zeros, the number printed, and its worst error on the meshes."""
 
     layers: int
     depth: int
@@ -36,7 +36,10 @@ class Smaller(Struct, frozen=True):
 
 
 class SimpleWeights(Struct, frozen=True):
-    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network, by least squares over the training set."""
+    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network, by least squares over the training set.
+
+    `rank` and `smallest_singular_value` are of its matrix; the solution is unique if the rank is 4.
+    """
 
     solution: list[float]
     rank: int
@@ -44,14 +47,14 @@ class SimpleWeights(Struct, frozen=True):
 
 
 class LeastL1(Struct, frozen=True):
-    """The least |W₂| + |w| with W₂w = 1, and all minimisers (W₂, w)."""
+    """The minimum of |W₂| + |w| subject to W₂w = 1, and all minimisers (W₂, w)."""
 
     least: float
     minimisers: list[list[float]]
 
 
 class Neighbours(Struct, frozen=True):
-    """The most messages that arrive in a cell, in the training set and on the meshes."""
+    """The largest number of messages to a cell, in the training set and on the meshes."""
 
     training: int
     meshes: int
@@ -59,7 +62,7 @@ class Neighbours(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BoundTest:
-    """A bound for a training error ε, the worst error met, `ratio` times the bound, and the theorem's hypotheses."""
+    """A bound for a training error ε, the worst error found, which is `ratio` times the bound, and the hypotheses."""
 
     eps: float
     bound: float
@@ -72,7 +75,7 @@ class BoundTest:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A network that breaks a printed claim, and its errors on readings of the training set."""
+    """A network that contradicts a printed claim, and its errors on the training set, by reading of the text."""
 
     name: str
     claim: str
@@ -81,14 +84,14 @@ class Counterexample:
     training_error: dict[str, float]
 
 
-# Structs cannot have two bases with fields; of a dataclass the fields of the last base come first.
+# Dataclasses, since structs cannot have two bases with fields; the fields of the last base come first.
 @dataclass(frozen=True)
 class CounterexampleRow(BoundTest, Counterexample):
     """A counterexample with the bound that it exceeds."""
 
 
 class BoundGroup(Struct, frozen=True):
-    """A bound tried on several networks: ratios of error to bound, hypotheses that fail, violations, the worst."""
+    """A bound tested on several networks: ratios of error to bound, failing hypotheses, violations, and the worst."""
 
     networks: int
     ratios: list[float]
@@ -111,13 +114,13 @@ class Weights(Struct, frozen=True):
 
 
 class LinearGroup(BoundGroup, frozen=True):
-    """The first bound on trained linear networks, with their weights."""
+    """The first bound tested on trained linear networks, with their weights."""
 
     weights: list[Weights]
 
 
 class FourierRow(Struct, frozen=True):
-    """The largest stable step over Fourier's: with held walls in its sum (`ratio`), and as printed (`ratio_cells`)."""
+    """The largest stable Δt over the Fourier step: with held walls in its sum (`ratio`), as printed (`ratio_cells`)."""
 
     mesh: str
     cells: int
@@ -175,7 +178,10 @@ def _judge_existence(result: Result) -> Claim:
 
 
 def _judge_update_count(result: Result) -> Claim:
-    """The update of the first layer: all non-zeros, less 2m of its messages and 2m of every later layer."""
+    """Holds if the update of the first layer has as many non-zeros as printed.
+
+    Those are all non-zeros without the 2m of its messages and the 2m of each later layer.
+    """
     rows = result.lemma
     counts = [row.nonzeros - 2 * row.depth * row.layers for row in rows]
     printed = [3 + (row.depth - 1) for row in rows]
@@ -195,7 +201,10 @@ def _judge_update_count(result: Result) -> Claim:
 
 
 def _judge_minimality(result: Result) -> Claim:
-    """The lemma says "cannot have a non-zero error"; its proof shows, and the theorem uses, that zero is meant."""
+    """Holds if no smaller network fits the training set exactly.
+
+    The lemma says "cannot have a non-zero error"; its proof shows, and the theorem uses, that zero is meant.
+    """
     fewer = _find_smaller(result)
     evidence = "; ".join(
         f"{row.nonzeros} non-zeros fit two-cell data to {row.training_error:.0e} and err by up to "
@@ -207,7 +216,7 @@ def _judge_minimality(result: Result) -> Claim:
 
 
 def _find_smaller(result: Result) -> dict[str, Smaller]:
-    """Networks with fewer non-zeros than the lemma's that fit the training set."""
+    """The networks with fewer non-zeros than printed that fit the training set exactly, by name."""
     return {
         name: row
         for name, row in result.minimality.items()
@@ -216,7 +225,10 @@ def _find_smaller(result: Result) -> dict[str, Smaller]:
 
 
 def _judge_optimality(result: Result) -> Claim:
-    """The theorem assumes η < C(K)/(N − K), C(K) the least error of K non-zeros: no η if C(K) = 0 for some K < N."""
+    """Holds if no smaller network fits.
+
+    The theorem assumes η < C(K)/(N − K), C(K) the least error with K non-zeros: no η > 0 if C(K) = 0 for some K < N.
+    """
     fewer = _find_smaller(result)
     text = "a loss of at most ηN + ε requires exactly N = 2m(L+1)+4 non-zeros, for η < min C(K)/(N − K)"
     if not fewer:
@@ -237,7 +249,7 @@ def _judge_change(result: Result) -> Claim:
 
 
 def _judge_unit_weights(result: Result) -> Claim:
-    """The statement is about the minimiser of |W₂| + |w| with W₂w = 1, not about an optimiser that stops before it."""
+    """Judged by the exact minimisers of |W₂| + |w| with W₂w = 1, since training may stop before it reaches one."""
     minimum = result.least_l1
     sizes = [abs(abs(each) - 1.0) for pair in minimum.minimisers for each in pair]
     signs = [each < 0.0 for pair in minimum.minimisers for each in pair]
@@ -292,7 +304,7 @@ def _judge_first_bound(result: Result) -> Claim:
 
 
 def _judge_neighbours(result: Result) -> Claim:
-    """The proof bounds |N(i)| of a cell of the new mesh by N, so that N has to be that mesh's."""
+    """Holds if N of the training set is at least that of the meshes: the proof bounds |N(i)| on a new mesh by N."""
     neighbours = result.neighbours
     verdict = to_verdict(neighbours.training >= neighbours.meshes)
     evidence = (
@@ -310,7 +322,7 @@ def _judge_second_bound(result: Result) -> Claim:
 
 
 def _judge_bound(name: str, text: str, groups: Sequence[BoundGroup], broken: Sequence[CounterexampleRow]) -> Claim:
-    """Does not hold if broken with every hypothesis met; under a condition if broken only without one of them."""
+    """Does not hold if violated with all hypotheses met; under a condition if violated only without one of them."""
     met = sum(group.violations_with_all_hypotheses for group in groups)
     verdict = to_verdict(not met and not broken, not met)
     worst = max(max(group.ratios) for group in groups)
@@ -325,7 +337,10 @@ def _judge_bound(name: str, text: str, groups: Sequence[BoundGroup], broken: Seq
 
 
 def _judge_stability(result: Result) -> Claim:
-    """Necessary where no longer step is stable; the paper sums over neighbouring cells, we over held walls too."""
+    """Holds if on every family no longer Δt is stable, with the sum over neighbouring cells as printed.
+
+    Elsewhere in this package the sum of the Fourier step includes held walls; for these the ratio is reported.
+    """
     rows = result.fourier
     sharp = [row.family for row in rows if row.ratio_cells <= 1.0 + SHARPNESS_TOLERANCE]
     verdict = to_verdict(len(sharp) == len(rows), bool(sharp))

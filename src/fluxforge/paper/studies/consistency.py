@@ -1,4 +1,4 @@
-"""Which equation the schemes solve: diffusivities and steady errors under refinement, and Crank–Nicolson's sign."""
+"""The equations that the schemes solve: diffusivities and steady errors under refinement, and Crank–Nicolson's sign."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ DIFFUSING = ("euler", "two-hop", "two-hop-printed")
 IMPLICIT = ("crank-nicolson", "crank-nicolson-printed")
 # Irregular meshes come from two generators: built-in ones are the same everywhere, and more alike locally.
 GMSH = "irregular (gmsh)"
-# n of the families: n² squares, 2n² triangles.
+# Values of n by preset and family: meshes have n² squares or 2n² triangles.
 SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     "quick": {
         "squares": (8, 16, 32, 64),
@@ -53,18 +53,18 @@ SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     },
 }
 SEEDS = (1, 2, 3, 4, 5)
-# Δt λ at which the growth of one step is computed, λ the rate of a mode.
+# Values of Δt λ, λ the rate of a mode, at which the growth factor of one step is computed.
 STEPS = (0.01, 0.1, 1.0, 10.0, 100.0)
-# An order is reached if it is missed by no more than that, in time and in space.
+# Largest difference of a measured order from the claimed one, in time and in space.
 TIME_TOLERANCE, SPACE_TOLERANCE = 0.1, 0.15
-# An error stays where it is if the last refinement reduces it at a rate below this.
+# An error counts as stagnant if its rate at the last refinement is below this.
 PLATEAU_RATE = 0.15
-# A scheme solves the given heat equation if every principal diffusivity is within this part of α.
+# A scheme solves the given heat equation if all principal diffusivities differ from α by at most this share.
 CONSISTENT = 0.05
 
 
 class Tensor(Struct, frozen=True):
-    """An effective diffusivity over α: its entries, its principal values, and how far they are from 1 at most."""
+    """An effective diffusivity over α: entries K, principal values, their mean and their largest distance from 1."""
 
     K: list[list[float]]
     principal: list[float]
@@ -73,7 +73,7 @@ class Tensor(Struct, frozen=True):
 
 
 class Steady(Struct, frozen=True):
-    """Relative L2 errors of steady states under refinement, the rates between them, and the order if there is one."""
+    """Relative L2 errors of steady states under refinement, the rates between them, and the order or None."""
 
     errors: list[float]
     rates: list[float | None]
@@ -81,7 +81,7 @@ class Steady(Struct, frozen=True):
 
 
 class Family(Struct, frozen=True):
-    """A family of meshes from coarse to fine: by scheme, steady errors and the diffusivity of every mesh.
+    """A family of meshes from coarse to fine: by scheme, the steady errors, and the diffusivity on every mesh.
 
     `lattice` is the exact diffusivity of the infinite lattice, None for families that are not periodic.
     """
@@ -94,7 +94,10 @@ class Family(Struct, frozen=True):
 
 
 class Implicit(Struct, frozen=True):
-    """A form of Crank–Nicolson: R(z), where it is stable, |R| at some Δt λ, diffusivity, and its share of a source."""
+    """A form of Crank–Nicolson: R(z), where it is stable, growth |R| at Δt λ of `steps`, diffusivity, and source.
+
+    `source` is the part of a source term that a step adds: 1 for a consistent scheme.
+    """
 
     factor: str
     stable: str
@@ -105,7 +108,7 @@ class Implicit(Struct, frozen=True):
 
 
 class Algebra(Struct, frozen=True):
-    """What needs no refinement: orders in time, equations solved on squares, both forms of Crank–Nicolson."""
+    """Results without refinement: orders in time, modified equations on squares, and both forms of Crank–Nicolson."""
 
     time_order: dict[str, float | None]
     equations: dict[str, str]
@@ -126,19 +129,19 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Families and the n of their refinements; seeds of the random ones. `changes` have no effect on this study."""
+    """Families with the n of their refinements, and seeds of the random families; `changes` have no effect here."""
 
     sizes: Mapping[str, tuple[int, ...]] | None = None
     seeds: tuple[int, ...] = SEEDS
 
     @property
     def families(self) -> Mapping[str, tuple[int, ...]]:
-        """The sizes given, or the preset's."""
+        """The values of n by family: `sizes` if given, otherwise those of the preset."""
         return SIZES[self.preset] if self.sizes is None else self.sizes
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Measure every family, and the algebra of the schemes; measurements that the folder holds are read."""
+    """Measure all families, and analyse the schemes algebraically; measurements stored in the folder are read."""
     families = dict(config.families)
     if GMSH in families and (problem := gmsh_problem()) is not None:
         warn(f"irregular meshes of gmsh are left out: {problem}")
@@ -174,18 +177,18 @@ CHOICES = {
 def _measure_family(
     family: str, sizes: tuple[int, ...], *, seeds: tuple[int, ...], tell: Progress, done: int, total: int
 ) -> Family:
-    """Errors and diffusivities by scheme, and the diffusivity of the infinite lattice where there is one.
+    """Steady errors and diffusivities by scheme, and the diffusivity of the infinite lattice of a periodic family.
 
-    `done` meshes of a `total` were measured before.
+    `done` meshes of `total` were measured before, for the progress.
     """
     cells: list[int] = []
     errors: dict[str, list[float]] = {name: [] for name in STEADY_SCHEMES}
     diffusivity: dict[str, list[Tensor | None]] = {name: [] for name in DIFFUSING}
-    # The weak form is posed on the unit square, which the rhombus of equilateral triangles is not.
+    # The weak form is posed on the unit square, but the domain of equilateral triangles is a rhombus.
     fits = family != "equilateral"
     for k, n in enumerate(sizes):
         tell(f"{family}, n = {n}", done + k, total)
-        # Every mesh is made once, and given to every scheme.
+        # Every mesh is made once and used for all schemes.
         meshes = [make_mesh(family, n, seed) for seed in seeds]
         cells.append(round(float(np.mean([len(mesh.cells) for mesh in meshes]))))
         for name in STEADY_SCHEMES:
@@ -201,13 +204,13 @@ def _measure_family(
 
 
 def _make_tensor(K: np.ndarray) -> Tensor:
-    """K/α, its principal values, and how far it is from 1 at most."""
+    """The record of a tensor K/α with its principal values, their mean, and their largest distance from 1."""
     low, high = (float(value) for value in np.linalg.eigvalsh(K))
     return Tensor(K.tolist(), [low, high], 0.5 * (low + high), max(abs(low - 1), abs(high - 1)))
 
 
 def make_mesh(family: str, n: int, seed: int) -> Mesh:
-    """One mesh of a family; the unstructured ones have as many cells as triangles of that size would be."""
+    """One mesh of a family; an unstructured one has about 2n² cells, as many as the structured triangles."""
     if family not in ("irregular", GMSH):
         return FAMILIES[family](n, seed)
     return make_irregular(2 * n * n, seed, "gmsh" if family == GMSH else "builtin")
@@ -219,7 +222,7 @@ def _fit_rates(h: Sequence[float], errors: list[float]) -> Steady:
 
 
 def _measure_algebra() -> Algebra:
-    """Measure what needs no refinement."""
+    """Order in time, modified equations on squares, and both forms of Crank–Nicolson."""
     return Algebra(
         {"euler": measure_time_order(BUILT_IN["euler"]).order},
         {name: str(modified_equation(BUILT_IN[name], "squares")) for name in (*IMPLICIT, "euler", "two-hop-printed")},
@@ -228,7 +231,7 @@ def _measure_algebra() -> Algebra:
 
 
 def _measure_implicit(name: str) -> Implicit:
-    """R(z), where it is stable, how much modes grow at some steps, its diffusivity, and its share of a source."""
+    """Analyse a form of Crank–Nicolson on the default graph: R(z), stability, growth, diffusivity, source."""
     scheme, graph = BUILT_IN[name], default_graph()
     stability = measure_stability(scheme, graph)
     assert stability.factor is not None
@@ -248,7 +251,7 @@ def _measure_implicit(name: str) -> Implicit:
 
 
 def judge(result: Result) -> list[Claim]:
-    """The paper's sentences, judged from the numbers alone."""
+    """The claims of the paper about consistency, judged from the numbers alone."""
     return [_judge_first_order(result), _judge_two_hop(result), _judge_crank_nicolson(result)]
 
 
@@ -271,7 +274,7 @@ def _judge_first_order(result: Result) -> Claim:
 
 
 def _describe_convergence(family: Family) -> str:
-    """Order, or the error it stays at, of the plain flux; and that of the corrected one beside it."""
+    """A text on the order, or the stagnant error, of the plain flux, and the order of the corrected one."""
     plain, corrected = family.steady["euler"], family.steady["corrected"]
     rates = ", ".join("none" if rate is None else f"{rate:.2f}" for rate in plain.rates)
     where = f"{plain.errors[-1]:.2g} on {family.cells[-1]:,} cells"
@@ -286,7 +289,7 @@ def _describe_convergence(family: Family) -> str:
 
 
 def _judge_two_hop(result: Result) -> Claim:
-    """Holds on families where the diffusivity is α and the steady error is not above that of one hop."""
+    """Holds if on all families the diffusivity is α and the steady error at most that of one hop."""
     good, parts = [], []
     for name, family in result.families.items():
         K, plain = _find_finest_diffusivity(family, "two-hop-printed"), _find_finest_diffusivity(family, "euler")
@@ -306,9 +309,9 @@ def _judge_two_hop(result: Result) -> Claim:
 
 
 def _find_finest_diffusivity(family: Family, name: str) -> Tensor:
-    """The diffusivity of the lattice where there is one, otherwise of the finest mesh."""
+    """The diffusivity of the infinite lattice of a family, or of its finest mesh if it is not periodic."""
     tensor = family.diffusivity[name][-1] if family.lattice is None else family.lattice[name]
-    assert tensor is not None  # only equilateral triangles have none of their meshes, and they are a lattice
+    assert tensor is not None  # it is None only on meshes of equilateral triangles, which have a lattice
     return tensor
 
 
@@ -318,7 +321,7 @@ def _format_principal(K: Tensor) -> str:
 
 
 def _judge_crank_nicolson(result: Result) -> Claim:
-    """Holds if it diffuses with α, stably at every step, and adds a source; without the source under a condition."""
+    """Holds if the printed form diffuses with α, is stable for all Δt and adds the source; without it, conditional."""
     printed, right = result.crank_nicolson["crank-nicolson-printed"], result.crank_nicolson["crank-nicolson"]
     diffuses = printed.diffusivity.off <= CONSISTENT and printed.stable == "at every step"
     has_source = abs(printed.source - right.source) <= CONSISTENT

@@ -1,4 +1,4 @@
-"""Other laws and fake networks, distilled and judged like every discovery: none may be recovered as the scheme."""
+"""Other laws and fake networks are distilled and judged like discoveries: none may be recovered as the scheme."""
 
 import time
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from fluxforge.train._train import train
 
 NAME = "controls"
 FOOLED, MISSED, OK = "FOOLED", "missed", "ok"
-# Smaller than the shipped recipes: a network has to be good enough for a recovery, not better.
+# Changes of the shipped recipes by preset: smaller networks and data that are just good enough for a recovery.
 SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {
     "quick": {
         "first-order": {
@@ -59,8 +59,8 @@ SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {
 class Judged(Struct, frozen=True):
     """The outcome of a decoy: its verdict, the share explained, the formula, and whether it is the law of the data.
 
-    `departure` is the largest relative difference of a coefficient from the law's; `reason` the first that speaks
-    against a recovery.
+    `departure` is the largest relative difference of a coefficient from the law's; `reason` is the first failed
+    condition of a recovery.
     """
 
     name: str
@@ -78,14 +78,14 @@ class Judged(Struct, frozen=True):
 
 
 class Row(Judged, frozen=True):
-    """A decoy with the verdicts it may get, and the outcome: ok, FOOLED or missed."""
+    """A decoy with the allowed verdicts, and the outcome: ok, FOOLED or missed."""
 
     allowed: list[str]
     outcome: str
 
 
 class Result(Struct, frozen=True):
-    """The result of the study, with the number of decoys that have each outcome."""
+    """The result of the study; `counts` are the numbers of decoys by outcome."""
 
     experiment: str
     preset: str
@@ -97,13 +97,13 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Which decoys, at which size: of `quick` networks, or of the shipped recipes with `paper`."""
+    """The decoys to run. With the preset `quick` networks are small, with `paper` as in the shipped recipes."""
 
     decoys: tuple[str, ...] = tuple(DECOYS)
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Every decoy in a run folder of its own, named after it; those that are finished there are collected."""
+    """Run every decoy in a run folder of its own, named after it; finished ones are read."""
     rows = []
     for done, name in enumerate(config.decoys):
         tell(name, done, len(config.decoys))
@@ -120,7 +120,7 @@ def judge_outcome(decoy: Decoy, verdict: str, is_own_law: bool) -> str:
 
 
 def judge(result: Result) -> list[Claim]:
-    """The one claim of this part, which is ours: no wrong law and no fake network is taken for the scheme."""
+    """The claim of this part, which is not one of the paper: no wrong law or fake network is taken for the scheme."""
     rows = result.rows
     fooled = [row.name for row in rows if row.outcome == FOOLED]
     missed = [row.name for row in rows if row.outcome == MISSED]
@@ -135,7 +135,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def make_recipe(decoy: Decoy, config: Config) -> recipe.Recipe:
-    """The decoy's recipe, named after it; nothing is measured on meshes, and no certificate is made."""
+    """The recipe of a decoy at the size of the preset, with one seed and without evaluation on meshes."""
     size = SIZES[config.preset][decoy.recipe]
     changes = {key: value for key, value in config.changes.items() if key == "training.steps"}
     return recipe.override(
@@ -144,7 +144,7 @@ def make_recipe(decoy: Decoy, config: Config) -> recipe.Recipe:
 
 
 def run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: Warn) -> Row:
-    """The row of one decoy: read from its folder if it is finished and unchanged, otherwise run."""
+    """The row of one decoy, which is read from its folder if it was finished there, and otherwise run."""
     spec = make_recipe(decoy, config)
     with run_folder(folder / decoy.name, spec, warn=warn) as held:
         done = held.read_stage(NAME)
@@ -160,7 +160,7 @@ def run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: 
             done = to_document(row)
             held.finish(NAME, done)
     kept = convert(done, Judged)
-    # The outcome is not read but judged again, so that a changed expectation needs no training.
+    # The outcome is judged again and not read, so that a changed expectation does not require another training.
     return Row(
         **asdict(kept),
         allowed=[each for each in OUTCOMES if each in decoy.allowed],
@@ -169,14 +169,14 @@ def run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: 
 
 
 def _train_heat(config: Config, folder: Path, warn: Warn) -> Network:
-    """The network of the heat law: that of the decoy `heat`, trained already or now."""
+    """The network of the decoy `heat`, which is trained if it is not in its folder yet."""
     spec = make_recipe(DECOYS["heat"], config)
     with run_folder(folder / "heat", spec, warn=warn) as held:
         return train(spec, source(spec), folder=held).member(0)
 
 
 def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds: float) -> Judged:
-    """The verdict, the share explained, the formula, and whether that is the law of the data."""
+    """The record of a judged decoy: verdict, share explained, formula, and whether it is the law of the data."""
     formula, constants = judged.formula, judged.constants
     return Judged(
         name=decoy.name,
@@ -194,19 +194,20 @@ def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds:
     )
 
 
-# Constants refitted to exact data are those of the law but for rounding; the smallest term of any decoy is 2e-2.
+# Largest departure from the law on exact data: refitted constants are those of the law up to rounding, and the smallest
+# wrong term of any decoy is 2e-2.
 EXACT = 1e-6
-# Refitted to data with noise of relative size s, they are within s/3. Their standard error is about s/30, from 512
-# problems of two cells; T_N and T_P, which vary together, are separated less well than a single constant is determined.
+# Largest departure relative to the noise s of the data. The standard error of a refitted constant is about s/30, from
+# 512 problems of two cells; coefficients of T_N and T_P, which are correlated, are less certain than a single constant.
 NOISE_SHARE = 1.0 / 3.0
 
 
 def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float | None:
-    """The largest difference of a coefficient from the law's, over the law's largest; None if that cannot be said.
+    """The largest difference of a coefficient from the law's, over the law's largest; None if they cannot be compared.
 
-    The formula is T' = T + Δt (r(T) + S) + Δt/V Σ m with a message m, for c = 1: what its output does to the sum is put
-    into the message, so that gauges cancel. Both are expanded, and every product of powers that either has is compared.
-    Formulas of several stages, or that are not linear in their sum, are no such law.
+    The formula is T' = T + Δt (r(T) + S) + Δt/V Σ m with a message m, for c = 1: the factor of the sum in the output is
+    moved into the message, so that gauges cancel. Formula and law are expanded, and the coefficients of all products of
+    powers compared. Formulas of several stages, or not linear in their sum, cannot be compared.
     """
     equation = recipe.equation_of(spec)
     at = {symbol(name): sp.Float(value) for name, value in recipe.settings(spec).items() if isinstance(value, float)}
@@ -224,13 +225,13 @@ def measure_departure(stages: tuple[Stage, ...], spec: recipe.Recipe) -> float |
 
 
 def is_law(stages: tuple[Stage, ...], spec: recipe.Recipe) -> bool:
-    """Whether the formula is the law of the recipe's data: to rounding, or within what their noise leaves open."""
+    """Whether the formula is the law of the recipe's data, up to rounding, or up to a share of their noise."""
     off = measure_departure(stages, spec)
     return off is not None and off <= max(EXACT, NOISE_SHARE * spec.data.noise)
 
 
 def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | None:
-    """What a neighbour adds to V/Δt (T' − T), and what T' is without neighbours; None if there is no such form."""
+    """(m, T' without messages) of a formula T' = … + Δt/V Σ m; None if it does not have this form."""
     if len(stages) != 1 or len(stages[0].messages) != 1:
         return None
     ((name, message),) = stages[0].messages.items()
@@ -244,6 +245,6 @@ def _extract_message(stages: tuple[Stage, ...]) -> tuple[sp.Expr, sp.Expr] | Non
 
 
 def _collect_coefficients(expression: sp.Expr) -> dict[sp.Expr, float]:
-    """Numbers by what they are multiplied with, after expansion."""
+    """The coefficients of the expanded expression by the products of powers that they multiply."""
     terms = sp.expand(expression).as_coefficients_dict()
     return {product: float(number) for product, number in terms.items() if number}

@@ -1,4 +1,4 @@
-"""The paper's convergence study: residuals, errors in time and in space, and seconds, over mesh size and time step."""
+"""The paper's convergence study: residuals, errors in time and in space, and run times, over mesh size and Δt."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,9 +48,9 @@ from fluxforge.scheme.reference import BUILT_IN
 __all__ = ["Config", "Result", "judge", "run"]
 
 R = TypeVar("R")
-# A scheme or network by name, and the number of cells asked for.
+# The name of a scheme or network, and the requested number of cells.
 Pair: TypeAlias = tuple[str, int]
-# Seconds per step by time step, in Fourier steps.
+# Seconds per step, by pair and by Δt in Fourier steps.
 Clocks: TypeAlias = Mapping[Pair, Mapping[float, float]]
 
 NAME = "convergence"
@@ -61,13 +61,13 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "paper": (100, 300, 1000, 3000, 10_000, 30_000, 100_000),
 }
 FRACTIONS = (8.0, 4.0, 2.0, 1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Schemes made for long steps run with them where only the end matters.
+# Schemes made for long steps: only for these, errors in space are measured with LONG_FRACTION Fourier steps.
 LONG_STEP_SCHEMES = ("crank-nicolson", "rkl2-8")
 SPACE_FRACTION, LONG_FRACTION = 0.8, 8.0
-# From this many cells on, every scheme is measured in a new process, and one mesh stands for its size.
+# From this number of cells on, schemes are measured in new processes, and on one mesh instead of one per seed.
 LARGE_MESH = 20_000
-# The largest meshes a network is put on: for a thousand steps at most, and for as many as `until` takes, which is n
-# times more on n times the cells. A step of a network costs hundreds of times one of a formula.
+# Largest meshes for networks, by preset: in the grid, with a thousand steps at most, and for errors in space, whose
+# number of steps grows like the number of cells. A step of a network costs hundreds of times that of a formula.
 NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": (100_000, 10_000)}
 
 
@@ -75,8 +75,8 @@ NETWORK_CELLS: Mapping[str, tuple[int, int]] = {"quick": (1000, 1000), "paper": 
 class Config(StudyConfig):
     """Sizes of the meshes; time steps `fractions` and end time `end` of the error in time, both in Fourier steps.
 
-    `until` is the end time of the error against the equation, `network_cells` the largest meshes a network is put on
-    (for its residual and error in time, and for its error in space), `workers` how many processes measure large
+    `until` is the end time of the error against the equation, `network_cells` are the largest meshes for networks (for
+    residuals and errors in time, and for errors in space), `workers` is the number of processes that measure large
     meshes. `changes` of recipes have no effect on this study.
     """
 
@@ -91,19 +91,19 @@ class Config(StudyConfig):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of cells given, or the preset's."""
+        """The requested numbers of cells: `cells` if given, otherwise those of the preset."""
         return SIZES[self.preset] if self.cells is None else self.cells
 
     @property
     def most(self) -> tuple[int, int]:
-        """The largest meshes a network is put on: of the grid, and of errors in space."""
+        """The largest numbers of cells for networks: in the grid, and for errors in space."""
         return NETWORK_CELLS[self.preset] if self.network_cells is None else self.network_cells
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Measure every scheme and network on every mesh; measurements that the folder holds are read.
+    """Measure every scheme and network on every mesh; measurements stored in the folder are read.
 
-    Raises InputError for a scheme that is not built in, and if one is missing that the claims compare with.
+    Raises InputError for a scheme that is not built in, or if a scheme is missing that the claims need.
     """
     if stray := [name for name in config.schemes if name not in BUILT_IN]:
         raise InputError(f"there is no built-in scheme {stray[0]!r}; choose from {', '.join(BUILT_IN)}")
@@ -134,7 +134,7 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 @dataclass(frozen=True)
 class Study:
-    """The measurements of the study: what the folder holds is read, the rest is measured and kept."""
+    """The measurements of the study: those stored in the folder are read, the others are made and stored."""
 
     config: Config
     held: Measurements
@@ -142,7 +142,7 @@ class Study:
     networks: Mapping[str, AbstractNetwork]
 
     def mesh(self, cells: int) -> MeshFacts:
-        """The facts of a mesh: steps and limits."""
+        """The Fourier step and the stability limits of all schemes on the mesh of the first seed."""
         schemes = [BUILT_IN[name] for name in self.config.schemes]
         self.tell(f"mesh of {cells} cells", 0, 1)
         seed = self.config.seeds[0]
@@ -153,7 +153,7 @@ class Study:
         return replace(facts, wanted=cells)
 
     def grids(self) -> dict[Pair, Grid]:
-        """Residuals and errors in time."""
+        """Residuals and errors in time of every scheme and network on every mesh."""
         config = self.config
         tasks = {
             pair: self._task("grid", pair, config.seeds[0], fractions=config.fractions, end=config.end)
@@ -162,7 +162,7 @@ class Study:
         return dict(zip(tasks, self._measure(list(tasks.values()), Grid), strict=True))
 
     def spaces(self) -> dict[Pair, list[SpaceError]]:
-        """Errors against the equation, for every seed; on large meshes for the first."""
+        """Errors against the equation for every seed, on large meshes for the first seed only."""
         seeds = self.config.seeds
         tasks = [
             (pair, self._task("space", pair, seed, until=self.config.until, fraction=step_fraction(pair[0])))
@@ -175,7 +175,7 @@ class Study:
         return errors
 
     def clocks(self, pairs: Sequence[Pair]) -> dict[Pair, dict[float, float]]:
-        """Seconds per step, one scheme after the other, with no other measurement running."""
+        """Seconds per step of each pair by Δt, measured one after the other, with no other measurement running."""
         seconds: dict[Pair, dict[float, float]] = {pair: {} for pair in pairs}
         for k, pair in enumerate(pairs):
             self.tell(f"clock: {pair[0]}, {pair[1]} cells", k, len(pairs))
@@ -193,7 +193,7 @@ class Study:
         return self.held.measure_once(f"clock {cells} {name}", task, Clock, measure).seconds
 
     def _pairs(self, most: int) -> Iterator[Pair]:
-        """Every scheme on every mesh, and every network on meshes of at most so many cells."""
+        """Every scheme with every size of mesh, and every network with sizes up to `most` cells."""
         for cells in self.config.sizes:
             yield from ((name, cells) for name in self.config.schemes)
             yield from ((name, cells) for name in self.networks if cells <= most)
@@ -207,7 +207,7 @@ class Study:
         return Task(task=task, scheme=name, cells=cells, seed=seed, weights=weights, **measured)
 
     def _measure(self, tasks: Sequence[Task], kind: type[R]) -> list[R]:
-        """The results of tasks; a built-in scheme on a large mesh is measured in a new process."""
+        """The results of tasks; built-in schemes on large meshes are measured in new processes."""
         return measure_tasks(
             tasks,
             kind,
@@ -221,7 +221,7 @@ class Study:
 
 
 def measure_task(task: Task) -> Grid | SpaceError:
-    """The grid, or the error in space, of a built-in scheme on a mesh."""
+    """Measure the grid, or the error in space, of a built-in scheme on a mesh, as the task says."""
     return _measure_subject(BUILT_IN[task.scheme or ""], task)
 
 
@@ -232,7 +232,7 @@ def _measure_subject(subject: Subject, task: Task) -> Grid | SpaceError:
 
 
 def step_fraction(name: str) -> float:
-    """The time step of errors in space, in Fourier steps, for a scheme or network."""
+    """The Δt, in Fourier steps, with which errors in space of a scheme or network are measured."""
     return LONG_FRACTION if name in LONG_STEP_SCHEMES else SPACE_FRACTION
 
 
@@ -256,7 +256,7 @@ def _describe_grid(pair: Pair, grid: Grid, clocks: Clocks, mesh: MeshFacts) -> I
 
 
 def _describe_space(pair: Pair, runs: Sequence[SpaceError], clocks: Clocks) -> SpaceRow:
-    """Over the seeds: the root mean square error, unless one blew up; the mean size and cost."""
+    """The row over all seeds: root mean square error, None if a run blew up; mean number of cells and run time."""
     fraction = step_fraction(pair[0])
     errors = [one.error for one in runs]
     known = [error for error in errors if error is not None]

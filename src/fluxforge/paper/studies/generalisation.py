@@ -20,7 +20,7 @@ from fluxforge.run.result import Arm, ArmSummary, Extrapolated, Generalisation, 
 from fluxforge.train._train import train
 
 NAME = "generalisation"
-# What each variant changes of the recipe.
+# Changes of the recipe by variant.
 VARIANTS: Mapping[str, recipe.Changes] = {
     "default": {},
     "with faces": {"data.faces": "random"},
@@ -31,14 +31,14 @@ VARIANTS: Mapping[str, recipe.Changes] = {
         "training.decay_from": 0.0,
     },
 }
-# A network fits if its mean error on two cells, where temperatures are of size one, is below this;
+# A network fits if its mean error on two cells, where temperatures are of size one, is below FIT_ERROR.
 FIT_ERROR = 2e-3
-# it generalises if after 50 steps its mean square error on unseen meshes is.
+# It generalises if its mean square error after 50 steps on unseen meshes is below UNSEEN_ERROR.
 UNSEEN_ERROR = 1e-2
 
 
 class Variant(Struct, frozen=True):
-    """A variant other than the default: what was measured of its networks with and without the ℓ¹ penalty."""
+    """Measurements of a variant other than the default: of its networks with and without the ℓ¹ penalty."""
 
     sparse: Arm
     dense: Arm
@@ -48,7 +48,7 @@ class Variant(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """The result of the study: of the default variant in full, with its networks reduced to canonical form."""
+    """The result of the study: the default variant, whose networks are also reduced, and the other variants."""
 
     experiment: str
     seeds: int
@@ -65,13 +65,13 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """What to run: the recipe, possibly made smaller, and the variants of it."""
+    """The variants to run; `changes` may make the recipe smaller."""
 
     variants: tuple[str, ...] = tuple(VARIANTS)
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Train and measure every variant, and reduce the sparse networks of the first one.
+    """Train and measure all variants, and reduce the sparse networks of the first one to canonical form.
 
     Each variant is a run in a subfolder, which is continued if it exists.
     """
@@ -106,7 +106,7 @@ def _describe_variant(outcome: Generalisation) -> Variant:
 
 
 def _reduce(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Reduced:
-    """The sparse networks in canonical form; a finished stage of the folder is read."""
+    """The sparse networks in canonical form; the result is stored in the folder, and read if it is there."""
     if (done := folder.read_stage("reduce")) is not None:
         return from_document(done, Reduced, folder.stage_path("reduce"))
     tell("reducing to canonical form", 0, 1)
@@ -127,7 +127,7 @@ def judge(result: Result) -> list[Claim]:
 
 
 def _or_infinity(value: Number) -> float:
-    """An error that was not finite is null in a document: it is larger than any limit."""
+    """The value of an error, infinite for None, since documents have null for errors that are not finite."""
     return np.inf if value is None else value
 
 
@@ -148,7 +148,7 @@ def _judge_fit(result: Result) -> Claim:
 
 
 def _judge_two_cells(result: Result) -> Claim:
-    """Holds if the median network with ℓ¹ stays close for 50 steps on unseen meshes in every variant."""
+    """Holds if in every variant no seed with ℓ¹ is stuck and the median error after 50 steps is small."""
     after = {name: _or_infinity(each["sparse"].rollout_mse.median) for name, each in result.summary.items()}
     close = [value < UNSEEN_ERROR for value in after.values()]
     stuck = {name: each["sparse"].stuck for name, each in result.summary.items()}
@@ -165,7 +165,7 @@ def _judge_two_cells(result: Result) -> Claim:
 
 
 def _judge_sparsity(result: Result) -> Claim:
-    """Holds where sparse networks generalise and dense ones do not; under a condition if that depends on the data."""
+    """Holds if in every variant sparse networks generalise and dense ones do not; conditional if only in some."""
     only, parts = [], []
     for name, arms in result.summary.items():
         sparse, dense = (_or_infinity(arms[arm].rollout_mse.median) for arm in ("sparse", "dense"))

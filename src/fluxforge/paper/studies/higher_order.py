@@ -1,4 +1,4 @@
-"""The paper's section 5: what two layers, two hops and four layers learn from the residual alone."""
+"""The paper's section 5: the schemes that two layers, two hops and four layers learn from the residual alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from fluxforge.train._train import train
 __all__ = ["Config", "Result", "judge", "run"]
 
 NAME = "higher-order"
-# Other networks, each by the recipe it starts from and what it changes there.
+# Further networks by name: the recipe and the changes of it.
 VARIANTS: Mapping[str, tuple[str, recipe.Changes]] = {
     "two layers, θ = 0": ("midpoint", {"loss.residual.theta": 0.0}),
     "two layers, θ = 1": ("midpoint", {"loss.residual.theta": 1.0}),
@@ -54,14 +54,14 @@ VARIANTS: Mapping[str, tuple[str, recipe.Changes]] = {
 }
 VARIANT_STEPS = 5000
 THETAS = (0.0, 0.5, 1.0)
-# Steps, in units of the Fourier step, at which residuals and constants are shown.
+# Time steps, in Fourier steps, at which residuals and constants are measured.
 STEPS = (0.0625, 0.125, 0.25, 0.5)
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """What to train: both recipes, the other networks, and for how many steps those."""
+    """The further networks to train, their number of training steps, and the number of problems for minimisation."""
 
     variants: tuple[str, ...] = tuple(VARIANTS)
     variant_steps: int | None = None
@@ -69,7 +69,7 @@ class Config(StudyConfig):
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Both discoveries, the other networks, and the constants of least residual without any network."""
+    """Run both discoveries, train the further networks, and minimise the residual without a network."""
     tell("constants of least residual", 0, 1)
     two, four = minimise_residuals(config)
     networks, discovered = {}, {}
@@ -92,19 +92,25 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
         },
         networks=networks,
         discovered=discovered,
-        # One network of each is trained here: what is said of them is judged on the seeds of `rates`.
+        # Only one network of each is trained here; claims about them are judged by the seeds of `rates`.
         rates=read_rates(folder, NAMES),
     )
 
 
 def choose_steps(config: Config) -> recipe.Changes:
-    """The number of training steps of the other networks, which are only compared: fewer, unless a number is given."""
+    """The change of the number of training steps of further networks: VARIANT_STEPS, unless a number is given.
+
+    They are only compared, and need fewer steps than those from which formulas are distilled.
+    """
     is_given = config.variant_steps is None and "training.steps" in config.changes
     return {} if is_given else {"training.steps": config.variant_steps or VARIANT_STEPS}
 
 
 def lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
-    """Small networks learn at ten times the rate of the paper's; four layers of them explode at that."""
+    """Changes that lower the learning rate of four layers at the preset `quick`.
+
+    Its small networks have ten times the learning rate of the paper's, at which four layers diverge.
+    """
     if config.preset != "quick" or changes.get("network.layers", 0) <= 2:
         return {}
     slower = {"training.learning_rate": recipe.load("midpoint").training.learning_rate / 2, "training.warm_up": 0.05}
@@ -117,7 +123,7 @@ def name_folder(variant: str) -> str:
 
 
 def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> tuple[Network, Discovery]:
-    """The network and the result of the whole pipeline, which runs in a folder of its own."""
+    """The network and the result of the discovery of a recipe, in a run folder of its own."""
     own = choose_run(spec, folder)
     discovery = discover_in(spec, own, tell, warn)
     with run_folder(own, spec, warn=warn) as held:
@@ -126,7 +132,7 @@ def _discover(spec: recipe.Recipe, folder: Path, tell: Progress, warn: Warn) -> 
 
 
 def _train_variant(spec: recipe.Recipe, folder: Path, tell: Progress) -> NetworkRow:
-    """Train one of the other networks and measure it; a row that the folder holds is read."""
+    """Train one of the further networks and measure it; a row stored in the folder is read."""
     with run_folder(folder, spec, warn=lambda _: None) as held:
         done = held.read_stage("measured")
         if done is None:
@@ -137,7 +143,7 @@ def _train_variant(spec: recipe.Recipe, folder: Path, tell: Progress) -> Network
 
 
 def _measure(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> NetworkRow:
-    """Residuals beside those of schemes, over the steps trained with and one by one, and the network's constants."""
+    """Residuals of a network and of schemes, over the trained range of Δt and at single Δt, and its constants."""
     assert isinstance(spec.data, recipe.Meshes)
     low, high = spec.data.fourier
     with jax.enable_x64(True):
@@ -162,9 +168,9 @@ def _measure(network: Network, spec: recipe.Recipe, *, skipped: int = 0) -> Netw
 
 
 def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Direct]]:
-    """The constants of least residual of two and of four layers of the flux, at ever shorter steps, without a network.
+    """The constants of least residual of two and of four layers of the flux, for Δt → 0, without a network.
 
-    The meshes are those of the quick recipe at every preset: more cells give the same constants.
+    The meshes are those of the quick recipe at every preset, since more cells give the same constants.
     """
     base = config.load_recipe("midpoint", "quick", {})
     with jax.enable_x64(True):
@@ -192,7 +198,7 @@ def minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problems
 
 
 def _certify(scheme: Scheme) -> Certified:
-    """Orders in time without a source and with one, and the longest stable step in Fourier steps."""
+    """Measure the orders in time without source and with one, and the longest stable Δt in Fourier steps."""
     graph = study_graph()
     study = measure_time_order(scheme, graph)
     limit = step_limit(scheme, graph)

@@ -1,4 +1,4 @@
-"""The paper's memory figure: memory of each scheme over mesh size and time step, measured and counted."""
+"""The paper's memory figure: memory of each scheme over mesh size and Δt, measured and counted."""
 
 import ctypes
 import gc
@@ -28,13 +28,13 @@ from fluxforge.stepping._solvers import Solver
 
 NAME = "memory"
 SEED = 1
-# Steps of a run whose peak is read.
+# Number of steps over which the peak of memory is measured.
 STEPS = 3
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: a scheme, and for an implicit one its solver."""
+    """A scheme whose memory is measured, None for the mesh alone, and the solver of an implicit scheme."""
 
     scheme: str | None
     solver: Solver | None = None
@@ -48,22 +48,22 @@ SUBJECTS: Mapping[str, Subject] = {
     "crank-nicolson, LU": Subject("crank-nicolson", "direct"),
     "crank-nicolson, CG": Subject("crank-nicolson", "cg"),
 }
-# On fewer cells than these the compiler's own memory, which changes with their number, is larger than any scheme's.
+# Numbers of cells. With fewer, the compiler's memory, which depends on the number, exceeds that of every scheme.
 SIZES: Mapping[str, tuple[int, ...]] = {
     "quick": (10_000, 30_000, 60_000, 100_000),
     "paper": (10_000, 30_000, 100_000, 200_000),
 }
-# Two time steps, far apart, at which every scheme is stable.
+# Two very different Δt, in Fourier steps, at which every scheme is stable.
 FOURIER = (0.125, 0.75)
 DISCOVERED = ("midpoint-printed", "two-hop-printed")
-# Much lower: at most that share of the other's bytes per cell.
+# "Much lower": at most this share of the bytes per cell of Crank–Nicolson.
 LOWER_SHARE = 0.5
-# Does not depend on Δt: on the largest mesh bytes per cell differ by less than that share, or by fewer than two fields.
+# Memory does not depend on Δt if bytes per cell on the largest mesh differ by at most this share, or by two fields.
 SAME, SAME_BYTES = 0.1, 16.0
 
 
 class Counted(Struct, frozen=True):
-    """Bytes of the arrays that a scheme holds on a mesh."""
+    """Total bytes of the arrays of a scheme on a mesh."""
 
     bytes: float
 
@@ -71,7 +71,8 @@ class Counted(Struct, frozen=True):
 class Footprint(Struct, frozen=True):
     """Peak resident bytes of a process: before there is a stepper, with its assembly, and while it steps.
 
-    `forgets` says whether the system can start the mark of the peak anew; `wanted` is the number of cells asked for.
+    These are `start`, `whole` and `stepping`. `forgets` says whether the operating system can reset the peak; `wanted`
+    is the requested number of cells.
     """
 
     cells: int
@@ -83,7 +84,7 @@ class Footprint(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """Bytes of one scheme on one mesh with one step: measured with its assembly, while it steps, and counted."""
+    """Bytes of a scheme on one mesh with one Δt: measured with its assembly, measured while it steps, and counted."""
 
     scheme: str
     wanted: int
@@ -95,7 +96,7 @@ class Row(Struct, frozen=True):
 
 
 class BytesPerCell(Struct, frozen=True):
-    """Slopes over the mesh sizes, None of a single size; and on the largest mesh by step, while stepping."""
+    """Slopes of bytes over cells, None for a single size; and bytes per cell on the largest mesh, by Δt."""
 
     stepping: float | None
     whole: float | None
@@ -118,7 +119,7 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Mesh sizes, steps in Fourier steps, and how many processes measure at once: memory has no clock to disturb."""
+    """Mesh sizes, Δt in Fourier steps, and number of processes: in parallel, since they do not affect memory."""
 
     cells: tuple[int, ...] | None = None
     fractions: tuple[float, ...] = FOURIER
@@ -127,16 +128,16 @@ class Config(StudyConfig):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of cells given, or the preset's."""
+        """The requested numbers of cells: `cells` if given, otherwise those of the preset."""
         return SIZES[self.preset] if self.cells is None else self.cells
 
     def steps(self, cells: int) -> tuple[float, ...]:
-        """The steps on a mesh: all of them, but for a quick answer only the first on any but the largest."""
+        """The Δt for a mesh: all of them, but with the preset `quick` only the first unless the mesh is the largest."""
         return self.fractions[:1] if self.preset == "quick" and cells < max(self.sizes) else self.fractions
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """A process per scheme, mesh and step; measurements that the folder holds are read."""
+    """Measure each scheme, mesh and Δt in a process of its own; measurements stored in the folder are read."""
     with jax.enable_x64(True), open_measurements(folder, warn) as held:
         bare = {cells: _make_task(Subject(None), cells, fraction=0.0) for cells in config.sizes}
         runs = {
@@ -201,17 +202,17 @@ def _count_once(name: str, cells: int, held: Measurements) -> float:
 
 def _make_row(where: tuple[str, int, float], one: Footprint, *, baseline: Footprint, counted: float) -> Row:
     name, cells, fraction = where
-    # Processes differ by megabytes before they begin: where peaks can be forgotten, each is its own baseline.
+    # Processes differ by megabytes at their start: where the peak can be reset, each is its own baseline.
     whole = one.whole - (one.start if one.forgets else baseline.whole)
     stepping = one.stepping - (one.start if one.forgets else baseline.stepping)
     return Row(name, cells, one.cells, fraction, whole, stepping, counted)
 
 
 def measure_footprint(task: Task) -> Footprint:
-    """`start`: before there is a stepper; `whole`: the peak while it is made and steps; `stepping`: while it steps.
+    """Measure the peak memory of this process for a task: before there is a stepper, with its assembly, while it steps.
 
-    Without a scheme the process makes the mesh and its graph, has JAX compute something, and stops there: what it
-    holds is subtracted from the others.
+    Without a scheme the process only makes the mesh and its graph and runs one JAX function: its peak is the baseline
+    of the other processes.
     """
     graph = make_graph(task.cells, task.seed)
     T = np.random.default_rng(0).standard_normal(graph.cells)
@@ -223,7 +224,7 @@ def measure_footprint(task: Task) -> Footprint:
     dt = task.fourier * fourier_step(graph)
     solver: Solver = task.solver or "auto"
     step = make_stepper(BUILT_IN[task.scheme], graph, dt, source=np.ones(graph.cells), solver=solver)
-    # The first step compiles; the compiler's memory is not the scheme's.
+    # The first step is compiled; the memory of the compiler is not counted as the scheme's.
     after = jax.block_until_ready(step.repeat(step.enter(T), 1))
     whole = read_peak()
     forget_peak()
@@ -232,21 +233,21 @@ def measure_footprint(task: Task) -> Footprint:
 
 
 def read_peak() -> int:
-    """The most memory the process has had, in bytes.
+    """The peak resident memory of this process in bytes.
 
-    From Linux's own mark where there is one: ru_maxrss begins with the memory of the process that started this one.
+    It is VmHWM on Linux, since ru_maxrss starts with the memory of the parent process.
     """
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
-    import resource  # not on every system, and only a measurement needs it
+    import resource  # imported here, since not every system has it
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else 1024 * most
 
 
 def forget_peak() -> bool:
-    """Give freed memory back and start the high-water mark anew; whether the system can, as Linux does."""
+    """Return freed memory to the system and reset the peak; returns whether the system can do that, as Linux can."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -257,12 +258,12 @@ def forget_peak() -> bool:
     return True
 
 
-# Beside T and the right side, conjugate gradients hold x, r, p, A p and the preconditioned residual.
+# Number of fields for conjugate gradients: T, the right-hand side, x, r, p, A p and the preconditioned residual.
 CG_FIELDS = 7
 
 
 def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
-    """Coefficients, indices and fields, as certificates count them for explicit schemes and LU; for CG, here."""
+    """Bytes of coefficients, indices and fields: as in certificates for explicit schemes and LU, here for CG."""
     if solver != "cg":
         return measure_cost(scheme, graph).memory * graph.cells
     step = stepper(scheme, graph, 0.5 * fourier_step(graph), source=np.ones(graph.cells), solver="cg", renumber=False)
@@ -271,7 +272,7 @@ def count_bytes(scheme: Scheme, graph: DualGraph, solver: str | None) -> float:
 
 
 def _fit_bytes(rows: Sequence[Row], name: str) -> BytesPerCell:
-    """Bytes per cell over all sizes, at the first step; and on the largest mesh alone, for each step."""
+    """Bytes per cell of a scheme: slopes over all sizes at the first Δt, and on the largest mesh for each Δt."""
     own = [row for row in rows if row.scheme == name]
     first = [row for row in own if row.fourier == own[0].fourier]
     cells, largest = [row.cells for row in first], max(row.cells for row in own)
@@ -289,7 +290,7 @@ def _fit_slope(cells: Sequence[int], values: Sequence[float]) -> float | None:
 
 
 def judge(result: Result) -> list[Claim]:
-    """The claim on memory against each solver of Crank–Nicolson by itself."""
+    """The claim on memory, judged against Crank–Nicolson by LU and by CG separately."""
     return [_judge_memory(result, solver) for solver in ("LU", "CG")]
 
 
@@ -298,7 +299,7 @@ def _is_much_lower(own: float | None, other: float | None) -> bool:
 
 
 def _judge_memory(result: Result, solver: str) -> Claim:
-    """Holds if measured and counted bytes agree that it is much lower, for both schemes; in part if for some.
+    """Holds if measured and counted bytes are much lower for both schemes; under a condition if only some are.
 
     The memory of assembling a scheme depends on our code, not on the scheme: it is reported, not judged.
     """
@@ -332,7 +333,7 @@ def _format_bytes(value: float | None) -> str:
 
 
 def _describe_time_step(result: Result) -> str:
-    """Whether the time step matters to an explicit scheme, in words."""
+    """A sentence on whether the memory of explicit schemes depends on Δt, and by how much it differs."""
     gaps, same = [], True
     for name, fits in result.bytes_per_cell.items():
         values = fits.largest_by_step.values()

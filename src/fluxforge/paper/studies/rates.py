@@ -1,4 +1,4 @@
-"""How often each shipped recipe finds what it expects: the same discovery with several seeds."""
+"""How often each shipped recipe ends with the expected verdict: the same discovery with several seeds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,17 +33,17 @@ from fluxforge.run.result import Discovery
 from fluxforge.train._train import train
 
 NAME = "rates"
-# Seeds per recipe. The recipes are the shipped ones, in full size at both presets.
+# Number of seeds per recipe, by preset. The recipes have the shipped sizes at both presets.
 SEEDS = {"quick": 5, "paper": 10}
-# A residual is significantly lower than Euler's if it is at most that part of it.
+# A residual is significantly lower than Euler's if it is at most this share of it.
 LOWER = 0.5
-# A constant is a number if it is within this part of it.
+# A constant counts as equal to a number if it differs by at most this share of it.
 CONSTANT_TOLERANCE = 0.02
-# A power is a whole number if it is within this of it.
+# A power counts as a whole number if it differs by at most this.
 POWER = 0.3
 HALF_STEP = {"a1": 0.5, "c1": 0.5, "a2": 1.0, "c2": 1.0}
 TWO_PATHS = {"a2": 1.0, "b": 0.5, "d": 1.0, "e": 0.5}
-# The scheme that the paper describes and its constants, by recipe; those of the first-order scheme are all 1.
+# Name and constants of the scheme that the paper describes, by recipe; {}: all constants are 1.
 PAPER_SCHEMES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "first-order": ("first-order scheme", {}),
     "first-order-direct": ("first-order scheme", {}),
@@ -52,7 +52,7 @@ PAPER_SCHEMES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "two-hop": ("midpoint rule", TWO_PATHS),
 }
 RECIPES = tuple(PAPER_SCHEMES)
-# Powers of the two-hop coefficient that is the flux applied twice: ½ Δt² w_PN w_NQ/(V_P V_N), w = A/δ.
+# Powers of the two-hop coefficient if the flux is applied twice: ½ Δt² w_PN w_NQ/(V_P V_N), w = A/δ.
 TWICE_APPLIED_POWERS = {
     "A_PN": 1.0,
     "delta_PN": -1.0,
@@ -65,10 +65,10 @@ TWICE_APPLIED_POWERS = {
 
 
 class Row(Struct, frozen=True):
-    """One seed: its verdict, the least share of the network that its formula explains, and the formula's constants.
+    """One seed: its verdict, the least share of the network's step that its formula explains, and the constants.
 
-    `rational` are the constants that were rounded to fractions, `far` the powers of the two-hop term, and `residual`
-    is None for recipes that do not train on meshes.
+    `rational` are the constants that were rounded to fractions, `far` the powers of the two-hop term, `reason` is the
+    first failed condition, and `residual` is None for recipes that do not train on meshes.
     """
 
     seed: int
@@ -84,7 +84,7 @@ class Row(Struct, frozen=True):
 
 
 class RecipeRates(Tally, frozen=True):
-    """The seeds of one recipe, together and one by one."""
+    """The seeds of one recipe: counts and medians, and one row per seed."""
 
     rows: list[Row]
 
@@ -100,22 +100,22 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Which recipes, with how many seeds each: the first is the recipe's own, the others follow it."""
+    """The recipes to run, and the number of seeds of each: that of the recipe, and those that follow it."""
 
     recipes: tuple[str, ...] = RECIPES
     seeds: int | None = None
 
     @property
     def networks(self) -> int:
-        """The number of seeds given, or the preset's."""
+        """The number of seeds: that of the changes or of `seeds` if given, otherwise that of the preset."""
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Run every recipe with every seed, each in a run folder RECIPE-SEED of its own; finished runs are read.
+    """Run every recipe with every seed, each in its run folder RECIPE-SEED; finished runs are read.
 
-    `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes such a run folder, so that the seeds can be run
-    by other processes beforehand, on cores of their own.
+    `fluxforge discover RECIPE --seed K -o FOLDER/rates/RECIPE-K` makes the same run folder, so that seeds can be run in
+    parallel beforehand, by other processes.
     """
     runs = [(name, k) for name in config.recipes for k in range(config.networks)]
     rows: dict[str, list[Row]] = {name: [] for name in config.recipes}
@@ -130,16 +130,16 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 
 def load_spec(config: Config, name: str, k: int) -> recipe.Recipe:
-    """The recipe of a run with the k-th seed after its own."""
+    """The recipe of a run, with its own seed plus k."""
     return config.load_recipe(name, "quick", {"seed": recipe.load(name).seed + k, "seeds": 1})
 
 
 def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals | None) -> Row:
-    """The row of one seed."""
-    # Documents of older runs have `recovered` alone.
+    """The row of one seed, from its discovery and its residuals."""
+    # Documents of older versions have `recovered` but no verdict.
     verdict = next((each for each in OUTCOMES if each == discovery.verdict), None)
     verdict = verdict or ("recovered" if discovery.recovered else "refused")
-    # Runs of older versions do not say whether their outcome is the expected one.
+    # Documents of older versions lack `as_expected`.
     expected = verdict in ("recovered", spec.expect) if discovery.as_expected is None else discovery.as_expected
     return Row(
         seed=spec.seed,
@@ -156,16 +156,16 @@ def describe_seed(spec: recipe.Recipe, discovery: Discovery, residual: Residuals
 
 
 def select_constants(discovery: Discovery) -> dict[str, float]:
-    """The constants of a discovery: the network's in the limit of small steps if it has them, else the refitted ones.
+    """The constants of a discovery: the network's own in the limit Δt → 0 if measured, else the refitted ones.
 
-    Constants that the network does not determine are left out; without a formula there are none.
+    Constants that the network does not determine are left out; without a formula the result is empty.
     """
     values = discovery.limit or discovery.constants or {}
     return {name: float(each) for name, each in values.items() if each is not None}
 
 
 def measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals | None:
-    """Mean residuals of the network and of schemes on unseen meshes, for recipes that train on meshes."""
+    """Mean residuals of the network and of schemes on unseen meshes; None for recipes that do not train on meshes."""
     if not isinstance(spec.data, recipe.Meshes) or spec.loss.residual is None:
         return None
     with RunFolder.open(folder, warn=warn) as held:
@@ -179,7 +179,7 @@ def measure_residual(spec: recipe.Recipe, folder: Path, warn: Warn) -> Residuals
 
 
 def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
-    """Rates and medians over the seeds of one recipe."""
+    """Counts, rates and medians over the seeds of one recipe."""
     return RecipeRates(
         expected=spec.expect,
         update=spec.network.update,
@@ -194,7 +194,7 @@ def tally(spec: recipe.Recipe, rows: Sequence[Row]) -> RecipeRates:
 
 
 def find_quartiles(values: Sequence[float]) -> Spread | None:
-    """Median and quartiles; None of no values."""
+    """Median and quartiles of the values; None if there are none."""
     return Spread(*(float(each) for each in np.quantile(values, (0.25, 0.5, 0.75)))) if values else None
 
 
@@ -211,7 +211,7 @@ def _find_medians(rows: Sequence[Row]) -> dict[str, Spread]:
 
 
 def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
-    """Statements about the seeds of a recipe, and of which seeds each is true."""
+    """For each statement about the seeds of a recipe, whether it is true of each seed."""
     scheme, wanted = PAPER_SCHEMES.get(name, ("expected scheme", {}))
     statements = {scheme: [row.verdict == "recovered" and has_constants(row, wanted) for row in rows]}
     residuals = [row.residual for row in rows if row.residual is not None]
@@ -228,7 +228,10 @@ def _check_statements(name: str, rows: Sequence[Row]) -> dict[str, list[bool]]:
 
 
 def has_constants(row: Row, wanted: Mapping[str, float]) -> bool:
-    """Whether the constants are the wanted ones, or all one: by the fraction each is rounded to, else by its value."""
+    """Whether the constants are the wanted ones; an empty `wanted` means that all are 1.
+
+    A constant is compared by the fraction that it was rounded to, if any, otherwise by its value.
+    """
     values = {**row.constants, **row.rational}
     wanted = wanted or dict.fromkeys(values, 1.0)
     return bool(values) and all(
@@ -237,15 +240,16 @@ def has_constants(row: Row, wanted: Mapping[str, float]) -> bool:
 
 
 def _is_flat(exponents: Mapping[str, float | None]) -> bool:
-    """Whether no area and no distance has a power."""
+    """Whether the powers of all areas and distances are 0."""
     powers = [power for name, power in exponents.items() if name[0] in "Ad" and name != "dt"]
     return all(power is not None and abs(power) <= POWER for power in powers)
 
 
 def _is_flux_twice(row: Row) -> bool:
-    """Whether a formula with the flux applied twice was recovered, or the powers of the two-hop term alone say so.
+    """Whether a formula with the flux applied twice was recovered, or the powers of the two-hop term are those of it.
 
-    Powers are fitted to weights of all sizes, and are off by up to a half where the formula explains 99 % of the step.
+    The powers alone are not enough: they are fitted to weights of all sizes, and may be wrong by up to a half even if
+    the formula explains 99 % of the step.
     """
     if row.verdict == "recovered" and has_constants(row, TWO_PATHS):
         return True
@@ -255,7 +259,7 @@ def _is_flux_twice(row: Row) -> bool:
 
 
 OTHER_LOSS = "with another loss than printed"
-# The loss as printed takes the Laplacian of the network's output.
+# θ of the loss as printed, which has the Laplacian of the network's output.
 AS_PRINTED = 1.0
 
 TEXTS = {
@@ -289,7 +293,7 @@ def _judge_recipe(name: str, seeds: Tally) -> Claim:
 
 
 def _list_conditions(seeds: Tally) -> list[str]:
-    """The differences between the recipe and the text of the paper."""
+    """Conditions of a verdict: texts on the differences between the recipe and the text of the paper."""
     conditions = [BUILT_IN] if seeds.update == "residual" else []
     if seeds.theta is not None:
         conditions.append(SMALL_STEPS if seeds.theta == AS_PRINTED else f"{OTHER_LOSS} (θ = {seeds.theta:g})")

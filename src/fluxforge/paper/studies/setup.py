@@ -34,19 +34,20 @@ from fluxforge.scheme._scheme import Hop
 
 NAME = "setup"
 SEED = 0
-# What the paper says of the training set.
+# The geometry of the training set as printed in the paper.
 PRINTED = {"V": math.sqrt(3.0), "A": 2.0, "delta": 2.0 / math.sqrt(3.0), "ratio": 1.0}
 EXACT = 1e-12
-# Non-constant: on every irregular mesh V, A and δ spread at least so many times as much as on any regular one.
+# "Non-constant": the relative spreads of V, A and δ on every irregular mesh over those on any regular one, at least.
 SPREAD_RATIO = 2.0
-# Regular cell shape: on every regular mesh the mean quality is at least this; 1 is equilateral.
+# "Regular cell shape": the least mean quality of a regular mesh; 1 is equilateral.
 REGULAR_SHAPE = 0.9
-# Two areas of small cells: on that share of the irregular meshes; where two random points are close, areas merge.
+# "Two areas": the least share of irregular meshes with two areas of small cells. Areas merge if their random points
+# are close.
 TWO_AREAS = 0.75
 
 
 class TrainingSet(Struct, frozen=True):
-    """All graphs of the training set: how many, edges of each, and least and largest V, A, δ and A/(δ V)."""
+    """All graphs of the training set: their number, edges per graph, and [least, largest] V, A, δ and A/(δ V)."""
 
     graphs: int
     edges: int
@@ -57,7 +58,7 @@ class TrainingSet(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """T and S of one graph, and T one step of the first-order scheme later."""
+    """T and S of one training graph, and T after one step of the first-order scheme."""
 
     T: list[float]
     S: list[float]
@@ -67,7 +68,7 @@ class Example(Struct, frozen=True):
 
 
 class TwoCells(Struct, frozen=True):
-    """The two-cell mesh and its dual graph, the training set, and one example of it."""
+    """The two-cell mesh, its dual graph, the training set, and one example of the set."""
 
     points: list[list[float]]
     cells: list[list[int]]
@@ -93,7 +94,7 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """How many meshes of which sizes; the paper's by default. `changes` of a recipe have nothing to change here."""
+    """Number, sizes and generator of the meshes, by default those of the paper; `changes` have no effect here."""
 
     meshes: int = 100
     cells: tuple[int, int] = (100, 600)
@@ -123,7 +124,7 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def find_engine(wanted: str, warn: Warn) -> str:
-    """The name of the mesh generator that was used; `warn` is called if it is not the paper's."""
+    """The name of the mesh generator for `wanted`; `warn` is called if gmsh, the paper's, is not available."""
     problem = gmsh_problem() if wanted == "auto" else None
     if problem is not None:
         warn(f"the meshes are those of the built-in engine: {problem}")
@@ -131,7 +132,7 @@ def find_engine(wanted: str, warn: Warn) -> str:
 
 
 def judge(result: Result) -> list[Claim]:
-    """Judge what the paper says of its training set and its meshes."""
+    """The claims of the paper about its training set and its meshes."""
     return [_judge_two_cells(result.two_cells), _judge_meshes(result.ensemble)]
 
 
@@ -154,7 +155,7 @@ def _format_ends(pair: list[float]) -> str:
 
 
 def _judge_meshes(ensemble: Ensemble) -> Claim:
-    """Holds if spread, shape and areas are as said; under a condition if only the areas merge too often."""
+    """Holds if spreads, cell shapes and areas are as stated; under a condition if only the areas are not."""
     regular, irregular = (ensemble.by_kind[kind] for kind in KINDS)
     varied = all(
         getattr(irregular.spread, name)[0] >= SPREAD_RATIO * getattr(regular.spread, name)[2]
@@ -194,7 +195,7 @@ CELLS = ((0, 1, 2), (1, 0, 3))
 
 
 def describe_two_cells() -> TwoCells:
-    """The mesh and its dual graph, what every training graph measures, and the first of them with its answer."""
+    """The two-cell mesh with its dual graph, the geometry of all training graphs, and the first one with its answer."""
     spec = recipe.load(RECIPE)
     training = source(spec, dtype="float64")
     assert isinstance(training, FixedSource)
@@ -213,7 +214,7 @@ def describe_two_cells() -> TwoCells:
 
 
 def _describe_training(problems: Problem) -> TrainingSet:
-    """Least and largest over all graphs of the set, random ones and corner cases."""
+    """Least and largest V, A, δ and A/(δ V) over all graphs of the set, random ones and corner cases."""
     edge = problems.graph.hops[Hop.EDGE]
     V, A, delta = (np.asarray(a) for a in (problems.graph.V, edge.geometry["A"], edge.geometry["delta"]))
     ratio = A / delta / V[..., None]
@@ -223,7 +224,7 @@ def _describe_training(problems: Problem) -> TrainingSet:
 
 
 def _describe_example(problems: Problem) -> Example:
-    """T and S of the first graph, and T one step of the first-order scheme later."""
+    """T and S of the first graph, and T after one step of the first-order scheme."""
     T, S, after = (_round(values[0]) for values in (problems.T, problems.S, problems.answer))
     return Example(T, S, after, float(problems.dt[0]), float(problems.parameters["alpha"][0]))
 

@@ -1,6 +1,6 @@
-"""The paper's section 4, second half: formulas of networks on primitive features, over seeds and diffusivities.
+"""The paper's sections 4.5 and 4.6: formulas of networks on primitive features, over seeds and diffusivities.
 
-The module also has the result's records and the claims that they judge.
+The module also has the records of the result and the claims that are judged from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,15 +49,15 @@ NAME = "symbolic"
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
-# A constant is exact if it is within this part of α after the refit.
+# A refitted constant is exact if it differs by at most this share.
 EXACT = 1e-3
 PAIRS = "on random pairs of triangles"
 
 
 class Row(Struct, frozen=True):
-    """One network explained by one engine: the formula, its largest distance `off` from the scheme's constants, losses.
+    """One network and search engine: formula, largest difference `off` of a constant from the scheme's, and losses.
 
-    `reason` is the first that speaks against a recovery.
+    `reason` is the first failed condition of a recovery; None if there is none.
     """
 
     engine: str
@@ -77,7 +77,10 @@ class Row(Struct, frozen=True):
 
 
 class Recovery(Struct, frozen=True):
-    """The networks of one engine and one α: how many of them were recovered, and the worst constant of those."""
+    """Counts for the networks of one engine and one α, and the worst constant of the recovered formulas.
+
+    `recovered` formulas of `of` networks were recovered, `exact` of them with exact constants.
+    """
 
     engine: str
     diffusivity: float
@@ -89,14 +92,14 @@ class Recovery(Struct, frozen=True):
 
 
 class StepConstants(ConstantsRow, frozen=True, kw_only=True):
-    """Constants of least residual at one Δt, the flux constant of a pair `alone`, and those of a trained network."""
+    """Constants of least residual at one Δt, the flux constant of an isolated pair, and those of a trained network."""
 
     alone: float
     network: dict[str, float] | UnsetType = UNSET
 
 
 class AgainstStep(Struct, frozen=True):
-    """Constants of least residual at each Δt, and their limit for small steps."""
+    """Constants of least residual at each Δt, and their limit as Δt → 0 with its uncertainty."""
 
     rows: list[StepConstants]
     limit: dict[str, float]
@@ -106,7 +109,8 @@ class AgainstStep(Struct, frozen=True):
 class Result(Struct, frozen=True, kw_only=True):
     """The result of the study; `update` and `data` are absent from documents of older versions.
 
-    With the update "residual" the network is f in T' = T + Δt/V·f: T + Δt/V is not learned.
+    With the update "residual" the network is f in T' = T + Δt/V·f, in which T + Δt/V is built in. `left_out` are the
+    engines that are not available, with the reasons.
     """
 
     experiment: str
@@ -124,7 +128,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """How many networks, for which diffusivities, and for which θ the constant is followed against Δt."""
+    """Number of networks, further diffusivities, and for the constants of least residual θ, longest Δt and problems."""
 
     seeds: int | None = None
     diffusivities: tuple[float, ...] = (0.3, 2.5)
@@ -134,12 +138,12 @@ class Config(StudyConfig):
 
     @property
     def networks(self) -> int:
-        """The number of seeds given, or the preset's."""
+        """The number of seeds: that of the changes or of `seeds` if given, otherwise that of the preset."""
         return int(self.changes.get("seeds") or self.seeds or SEEDS[self.preset])
 
 
 def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """The recovery table, and the constant against Δt; finished runs in the folder are read."""
+    """Distil networks by every engine, and compute constants of least residual against Δt; finished runs are read."""
     problems = {name: engine.available() for name, engine in ENGINES.items()}
     engines = [name for name, problem in problems.items() if problem is None]
     spec = load_spec("first-order", config, seeds=config.networks)
@@ -164,14 +168,14 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 
 def load_spec(name: str, config: Config, **own: Any) -> recipe.Recipe:
-    """A shipped recipe at the size of the preset, with changes of the study's own."""
+    """A shipped recipe at the size of the preset, with the changes of the run and then those given."""
     return config.load_recipe(name, config.preset, own)
 
 
 def _explain_all(
     spec: recipe.Recipe, folder: Path, engines: Sequence[str], tell: Progress
 ) -> list[tuple[Row, Discovery]]:
-    """Train all seeds side by side, then explain each network by every engine; failures are rows like any other."""
+    """Train all seeds together, and distil each network by every engine; a search that fails is a row, too."""
     assert spec.search is not None
     trained = train_in_folder(spec, folder / "training", tell)
     rows = []
@@ -185,14 +189,14 @@ def _explain_all(
 
 
 def train_in_folder(spec: recipe.Recipe, folder: Path, tell: Progress) -> Trained:
-    """Train the networks of a recipe, or go on where its folder was left."""
+    """Train the networks of a recipe, or continue their training in the folder."""
     what = f"training {spec.seeds} networks, α = {diffusivity_of(spec):g}"
     with run_folder(folder, spec, warn=lambda _: None) as held:
         return train(spec, source(spec), folder=held, tell=lambda step, steps, _: tell(what, step, steps))
 
 
 def describe_formula(discovery: Discovery, spec: recipe.Recipe, engine: str) -> Row:
-    """The row of one network and engine."""
+    """The row of one network and engine, from the discovery."""
     values = discovery.constants or {}
     return Row(
         engine=engine,
@@ -217,7 +221,7 @@ def _number(value: Number | UnsetType) -> Number:
 
 
 def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
-    """Per engine and diffusivity: how many of how many, the median time, and the worst constant of those recovered."""
+    """The counts of recoveries, the median time, and the worst recovered constant, per engine and diffusivity."""
     recoveries = []
     for engine, alpha in dict.fromkeys((row.engine, row.diffusivity) for row in rows):
         own = [row for row in rows if (row.engine, row.diffusivity) == (engine, alpha)]
@@ -237,7 +241,7 @@ def count_recoveries(rows: Sequence[Row]) -> list[Recovery]:
 
 
 def follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> AgainstStep:
-    """The constants of least residual at every Δt, and those of a network trained on all of them."""
+    """The constants of least residual at every Δt for one θ, and those of a network trained over the range of Δt."""
     shortest = config.longest / 20.0
     spec = load_spec("first-order-pinn", config, **{"loss.residual.theta": theta})
     spec = with_steps(spec, shortest, config.longest)
@@ -258,20 +262,20 @@ def follow_step(config: Config, theta: float, folder: Path, tell: Progress) -> A
 
 
 def judge(result: Result) -> list[Claim]:
-    """The sentences of section 4 about formulas of networks."""
+    """The claims of section 4 about formulas of networks."""
     return [_judge_supervised(result), _judge_residual(result)]
 
 
 def _list_conditions(result: Result, name: str) -> list[str]:
-    """What is built into a recipe's network; results that do not say are of networks with a residual update."""
+    """Conditions for what is built into a recipe's network; results without `update` are of residual updates."""
     return [BUILT_IN] if (result.update or {}).get(name, "residual") == "residual" else []
 
 
 def _judge_supervised(result: Result) -> Claim:
-    """On this part's own seeds if there are enough of them at one α, otherwise on those of `rates`."""
+    """Judged by the seeds of this part if there are enough at one α, otherwise by those of `rates`."""
     recoveries = result.recovery
     good, of = sum(row.exact for row in recoveries), sum(row.of for row in recoveries)
-    # Networks of other α start from the same seeds.
+    # Networks for other α have the same seeds, and are not counted as further ones.
     seeds = max((row.of for row in recoveries), default=0)
     rate = Rate(good, of) if seeds >= LEAST_SEEDS else find_rate(result.rates, "first-order", "first-order scheme")
     rate = rate or Rate(min(good, seeds), seeds)
@@ -294,7 +298,7 @@ def _judge_supervised(result: Result) -> Claim:
 
 
 def _judge_residual(result: Result) -> Claim:
-    """What the residual asks for, without a network; and that trained networks give it, on the seeds of `rates`."""
+    """Judged by the constants of least residual without a network, and by the trained networks of `rates`."""
     rows = {name: min(study.rows, key=lambda row: abs(row.step - 0.1)) for name, study in result.against_step.items()}
     at = {name: row.constants for name, row in rows.items()}
     limits = [study.limit["c1"] for study in result.against_step.values()]
@@ -317,7 +321,7 @@ def _judge_residual(result: Result) -> Claim:
 
 
 def _describe_networks(rows: Mapping[str, StepConstants]) -> str:
-    """The constants of the trained networks at that step."""
+    """A text on the constants of the trained networks in these rows; empty if there are none."""
     listed = "; ".join(
         f"{name}: flux {row.network['c1']:.3f} α, {row.network['unexplained']:.0%} of the step not explained by flux "
         "and source"

@@ -1,4 +1,4 @@
-"""The paper's lemmas and theorems as code: what they promise, on which conditions, and networks that break them."""
+"""The paper's lemmas and theorems, tested: bounds, hypotheses, and networks that contradict them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -57,13 +57,13 @@ NAME = "theorems"
 DT = 0.1
 SHAPES = tuple((layers, depth) for layers in (1, 2, 3) for depth in (2, 3, 4))
 FAMILY_SIZE = 8
-# Relative noise on the lemma's weights: networks near the sparse solution, as in the second theorem.
+# Relative sizes of noise on the lemma's weights, for networks near the sparse solution, as in the second theorem.
 NOISE = (1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """How many networks are trained, for how long, and on how many meshes the bounds are tried."""
+    """Number and size of the meshes on which bounds are tested, and steps and seeds of the trained networks."""
 
     meshes: int = 200
     cells: int = 150
@@ -72,7 +72,7 @@ class Config(StudyConfig):
 
 
 def run(config: Config, folder: Path | None = None, tell: Progress = silent, warn: Warn = lambda _: None) -> Result:
-    """Measure what the appendix claims: takes seconds, apart from the training of two groups of networks."""
+    """Measure the claims of the appendix; it takes seconds, without the training of two groups of networks."""
     with jax.enable_x64(True):
         tell("meshes", 0, 5)
         spec = recipe.Meshes(meshes=config.meshes, cells=(config.cells, config.cells))
@@ -106,13 +106,13 @@ def run(config: Config, folder: Path | None = None, tell: Progress = silent, war
 
 
 def _join_problems(problems: Mapping[str, Problem]) -> dict[str, Problem]:
-    """All meshes in one batch: they are padded to one size already."""
+    """All meshes as one batch; they are already padded to one size."""
     joined = jax.tree.map(lambda *leaves: jnp.concatenate([jnp.asarray(leaf) for leaf in leaves]), *problems.values())
     return {f"{len(problems)} unstructured meshes": joined}
 
 
 def _measure_lemma(problems: Mapping[str, Problem]) -> list[LemmaRow]:
-    """Count and largest error of the lemma's network for several L and m."""
+    """Number of non-zeros and largest error of the lemma's network for several L and m."""
     networks = {(layers, depth): sparse_network(layers, depth, 4) for layers, depth in SHAPES}
     return [
         LemmaRow(*shape, nonzeros(network), sparse_count(*shape), _find_worst_error(network, problems))
@@ -125,9 +125,9 @@ def _find_worst_error(network: Network, problems: Mapping[str, Problem]) -> floa
 
 
 def _solve_simple_weights(training: Problem) -> SimpleWeights:
-    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network: T' of the training set as T, Δt/V Σe, Δt S and 1.
+    """(W₁, W₂w, W₃, Δt/V W₂b + b_u) of an exact linear network, by least squares of T' over T, Δt/V Σe, Δt S and 1.
 
-    One solution, and the lemma's, if the four columns are independent.
+    The solution is unique, and that of the lemma, if the four columns are independent on the training set.
     """
     T, S, dt = (np.asarray(each, float) for each in (training.T, training.S, training.dt))
     answer = np.asarray(training.answer, float)
@@ -138,9 +138,9 @@ def _solve_simple_weights(training: Problem) -> SimpleWeights:
 
 
 def find_least_l1() -> LeastL1:
-    """All minimisers (W₂, w) of |W₂| + |w| with W₂w = 1, in exact arithmetic: stationary points for either sign."""
+    """All minimisers (W₂, w) of |W₂| + |w| subject to W₂w = 1, in exact arithmetic, from the stationary points."""
     x = symbol("x", "positive")
-    # w = 1/W₂ has the sign of W₂, so that both signs have the same sizes.
+    # w = 1/W₂ has the sign of W₂, so that it is enough to minimise x + 1/x for x = |W₂| > 0.
     sizes = sp.solve(sp.diff(x + 1 / x, x), x)
     least = min(size + 1 / size for size in sizes)
     pairs = [(sign * size, sign / size) for sign in (1, -1) for size in sizes if size + 1 / size == least]
@@ -148,13 +148,13 @@ def find_least_l1() -> LeastL1:
 
 
 def _count_messages(problems: Problem) -> int:
-    """The most messages that arrive in a cell, those of walls included."""
+    """The largest number of messages to a cell, including those of walls."""
     around = problems.graph
     return int((around.hops[Hop.EDGE].mask.sum(axis=-1) * around.live).max())
 
 
 def _measure_minimality(problems: Mapping[str, Problem], training: Mapping[str, Problem]) -> dict[str, Smaller]:
-    """Fewer non-zeros than the lemma allows, for L = m = 2: one exact on bounded data, one on two cells only."""
+    """Two networks with fewer non-zeros than the lemma's, L = m = 2: exact on bounded data, or on two cells only."""
     everywhere = needed_bound(1.0, DT, weight=100.0, fourier=1.0)
     two_cells = needed_bound(1.0, DT, weight=3.0**0.5, fourier=DT)
     networks = {
@@ -209,7 +209,7 @@ def _describe(check: bounds.BoundCheck) -> BoundTest:
 
 
 def _train_networks(config: Config, changes: recipe.Changes) -> tuple[list[Network], Problem]:
-    """Networks of a recipe like the paper's, and the graphs they were trained on, in float64."""
+    """Train networks of a recipe like the paper's; returns them and the graphs they were trained on, in float64."""
     base = recipe.override(recipe.load("generalisation"), {"seeds": config.seeds, "training.steps": config.steps})
     spec = recipe.override(base, {"data.negated": True, "data.time_step": DT, **changes, **config.changes})
     done = train(spec, source(spec))
@@ -218,7 +218,7 @@ def _train_networks(config: Config, changes: recipe.Changes) -> tuple[list[Netwo
 
 
 def _test_linear_bound(config: Config, problems: Mapping[str, Problem]) -> LinearGroup:
-    """The first bound on linear networks, trained; one record per seed."""
+    """Test the first bound on trained linear networks, one per seed."""
     shape = {"network.layers": 1, "network.depth": 1, "arms": {"sparse": 1e-3}}
     networks, training = _train_networks(config, shape)
     weights = [Weights(**values._asdict()) for each in networks if (values := linear_weights(each)) is not None]
@@ -229,7 +229,7 @@ def _test_linear_bound(config: Config, problems: Mapping[str, Problem]) -> Linea
 def _test_deep_bound(
     config: Config, problems: Mapping[str, Problem], training: Mapping[str, Problem]
 ) -> dict[str, BoundGroup]:
-    """The second bound on trained networks, which lack the structure it needs, and on the lemma's with noise."""
+    """Test the second bound on trained networks, which lack the structure it assumes, and on the lemma's with noise."""
     networks, recipe_problems = _train_networks(config, {"arms": {"sparse": 1e-3}, "training.learning_rate": 3e-3})
     trained = [bounds.check_deep_bound(each, recipe_problems, problems) for each in networks]
     near = [
@@ -241,7 +241,7 @@ def _test_deep_bound(
 
 
 def _perturb_weights(network: Network, size: float, seed: int) -> Network:
-    """Every non-zero parameter times 1 + size · uniform(−1, 1)."""
+    """The network with every parameter multiplied by 1 + size · uniform(−1, 1), so that zeros remain."""
     rng = np.random.default_rng([seed, round(1 / size)])
     return jax.tree.map(
         lambda leaf: leaf * (1 + size * rng.uniform(-1, 1, leaf.shape)) if eqx.is_inexact_array(leaf) else leaf, network
@@ -249,7 +249,7 @@ def _perturb_weights(network: Network, size: float, seed: int) -> Network:
 
 
 def _summarise(checks: Sequence[bounds.BoundCheck]) -> BoundGroup:
-    """All ratios, which hypotheses fail how often, and the worst network in full."""
+    """The group of all checks: ratios, counts of failing hypotheses and of violations, and the worst check in full."""
     names = [each.name for each in checks[0].hypotheses]
     missing = {name: sum(not h.holds for check in checks for h in check.hypotheses if h.name == name) for name in names}
     worst = max(checks, key=lambda check: check.ratio)
@@ -265,7 +265,7 @@ def _summarise(checks: Sequence[bounds.BoundCheck]) -> BoundGroup:
 
 
 def _measure_fourier() -> list[FourierRow]:
-    """The largest stable step over Fourier's, with held walls in its sum as everywhere here, and as printed: cells."""
+    """The largest stable Δt over the Fourier step, with held walls in its sum, and as printed with cells only."""
     rows = []
     for name in FAMILIES:
         mesh = FAMILIES[name](FAMILY_SIZE, 1)
@@ -276,5 +276,5 @@ def _measure_fourier() -> list[FourierRow]:
 
 
 def _find_largest_change(problems: Mapping[str, Problem]) -> float:
-    """Max |Δt/V Σ α A/δ (T_N − T_P)|, which the proofs take to be at most 2."""
+    """The maximum of |Δt/V Σ α A/δ (T_N − T_P)| over all problems; the proofs assume that it is at most 2."""
     return max(float(jnp.abs(p.answer - p.T - p.dt[:, None] * p.S).max()) for p in problems.values())
