@@ -1,4 +1,4 @@
-"""Benchmarks, each against a peer in the same run."""
+"""Benchmarks, each with a peer that is measured in the same run."""
 
 from fluxforge.bench._equations import GROUPS, Validation, bench_equations
 from fluxforge.bench._limiter import LimiterBench, bench_limiter

@@ -1,4 +1,4 @@
-"""Steps with coefficients of faces in benchmarks: the formulas kept in the package, and networks of run folders."""
+"""Steps with local coefficients for benchmarks: formulas stored in the package, and networks of run folders."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ NAMES = ("total", "contrast", "share")
 
 @dataclass(frozen=True)
 class Carried:
-    """Coefficients of faces in the stages of a tableau: formulas of NAMES, or a network in their place.
+    """Local coefficients in the stages of a tableau: formulas of NAMES, or instead of them a network.
 
-    `fourier` is the range of steps that it was trained on, in Fourier steps of the mesh.
+    `fourier` is the trained range of Δt, in Fourier steps of the mesh.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Carried:
 
     @property
     def stages(self) -> int:
-        """The number of operator applications that a step takes."""
+        """The number of applications of the operator per step."""
         return len(self.tableau.rows)
 
     def coefficients(self, graph: DualGraph, dt: float) -> list[SlotField]:
-        """The coefficients of the stages after the first, in every slot."""
+        """The coefficients of the stages after the first, each a field over slots, zero in unused slots."""
         if self.network is not None:
             return face_coefficients(self.network, graph, dt, parameters={"alpha": 1.0})
         numbers = {symbol(name): each for name, each in face_numbers(HEAT, graph, dt).items()}
@@ -77,7 +77,10 @@ def kept_formulas() -> Mapping[str, Carried]:
 
 
 def read_carried(folder: Path) -> list[Carried]:
-    """The network of a finished run, and its formulas where it has some; raises InputError for any other run."""
+    """The network of a finished run in the form of a flux for heat, and its formulas if it has any.
+
+    Raises InputError for any other run.
+    """
     run = load_run(folder)
     spec, result = run.recipe, run.result
     if not isinstance(result, CarryResult) or not isinstance(spec.data, recipe.Meshes):

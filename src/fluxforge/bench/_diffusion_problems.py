@@ -28,27 +28,27 @@ from fluxforge.stepping._steady import overshoot, steady
 
 KERNEL_START, KERNEL_TIME = 0.02, 0.005
 K1, K2 = 1.0, 100.0
-# Through two layers of thickness ½ in series.
+# Exact flux through two layers of thickness ½ in series.
 LAYER_FLUX = 1 / (0.5 / K1 + 0.5 / K2)
 LAYERS: dict[str, Condition | float] = {"left": 1.0, "right": 0.0, "bottom": Neumann(), "top": Neumann()}
-# Length of Fisher's domain in units of √(D/r), and the times in units of 1/r between which the speed is measured.
+# Length of the domain in units of √(D/r), and the times in units of 1/r between which the speed is measured.
 FISHER_LENGTH, FISHER_FROM, FISHER_TO = 80.0, 15.0, 30.0
 RATIO, DEGREES = 1000.0, 40.0
-# Of the slow diffusion across, whose time over the unit square is 1, and about one tenth of the fast one's.
+# End time and number of steps: 1e-4 of the time of slow diffusion over the unit square, 0.1 of that of fast diffusion.
 BLOCK_TIME, BLOCK_STEPS = 1e-4, 10
 
 
 def gaussian(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
-    """The heat kernel of α = 1 around (0.45, 0.55), KERNEL_START old at t = 0, where its top is 1."""
+    """The heat kernel of α = 1 around (0.45, 0.55), of age KERNEL_START and height 1 at t = 0."""
     age = KERNEL_START + t
     return np.asarray(KERNEL_START / age * np.exp(-((x - 0.45) ** 2 + (y - 0.55) ** 2) / (4 * age)))
 
 
 def heat_kernel(sizes: Sizes) -> list[Row]:
-    """∂T/∂t = ∇²T from a Gaussian to a wider one, with the exact values on the walls.
+    """∂T/∂t = ∇²T with the heat kernel as solution and as values on the walls.
 
-    On squares with rk4, the step a fixed fraction of the Fourier step; on jittered triangles with the corrected flux
-    and Crank-Nicolson, the step proportional to h. The error of both is then of order 2.
+    On squares with rk4 and Δt a fixed fraction of the Fourier step; on jittered triangles with the corrected flux,
+    Crank–Nicolson and Δt proportional to h. Both errors are then of order 2.
     """
     finished: list[Row] = []
     for scheme, family in (("rk4", "squares"), ("corrected-crank-nicolson", "jittered")):
@@ -82,7 +82,7 @@ def _kernel_row(scheme: str, family: str, n: int) -> Row:
 
 
 def two_layers(sizes: Sizes) -> list[Row]:
-    """The steady wall of two layers of thickness ½ with k = 1 and 100 between 1 and 0: its field and its flux."""
+    """Field and flux of the steady state of two layers of thickness ½ with k = 1 and 100, between walls at 1 and 0."""
     return [_layer_row(scheme, sizes.layers) for scheme in ("two-point", "harmonic", "corrected", "arithmetic")]
 
 
@@ -113,17 +113,17 @@ def _layer_row(scheme: str, n: int) -> Row:
 
 
 def fisher_wave(sizes: Sizes) -> list[Row]:
-    """u_t = D u_xx + r u (1 − u) from a step: the speed of u = ½ over √(Dr), which tends to 2.
+    """u_t = D u_xx + r u (1 − u) from a step function: the speed of u = ½ over √(Dr), which tends to 2.
 
-    It does so slowly, v(t) = 2 − 3/(2t) + 3√π/(2t^{3/2}) + … with t in units of 1/r (Bramson; Ebert and van Saarloos).
-    `predicted` is the mean of the first two terms over the time of the measurement, and the error the difference from
-    that. The step of the lattice adds h²/12, in units of √(D/r).
+    The convergence is slow, v(t) = 2 − 3/(2t) + 3√π/(2t^{3/2}) + … with t in units of 1/r (Bramson; Ebert and van
+    Saarloos). `predicted` is the mean of the first two terms over the time of the measurement, and the error is the
+    difference from it. The lattice adds h²/12, h in units of √(D/r).
     """
     return [_fisher_row(n) for n in sizes.fisher]
 
 
 def predicted_fisher_speed(start: float, end: float) -> float:
-    """The mean of 2 − 3/(2t) over that time."""
+    """The mean of 2 − 3/(2t) over t from `start` to `end`."""
     return 2 - 1.5 * math.log(end / start) / (end - start)
 
 
@@ -158,17 +158,17 @@ def _fisher_row(n: int) -> Row:
 
 
 def turned_tensor() -> tuple[tuple[float, float], tuple[float, float]]:
-    """K = diag(1, 1000), turned by 40°."""
+    """K = diag(1, 1000), rotated by 40°."""
     c, s = math.cos(math.radians(DEGREES)), math.sin(math.radians(DEGREES))
     off = (1 - RATIO) * c * s
     return (c * c + RATIO * s * s, off), (off, s * s + RATIO * c * c)
 
 
 def anisotropic(sizes: Sizes) -> list[Row]:
-    """K = diag(1, 1000) turned by 40°: the error of a smooth steady state, and what happens to minimum and maximum.
+    """K = diag(1, 1000) rotated by 40°: errors of a smooth steady state, and violations of minimum and maximum.
 
-    `below` and `above` are of a steady state between walls at 1 and 0 (the others insulated) for schemes without a
-    time integrator, and of a block of 1 between walls at 0 after ten steps for those with one.
+    For schemes without a time integrator, `below` and `above` are those of a steady state between walls at 1 and 0, the
+    other walls insulated; for those with one, of a square of value 1 after ten steps with walls at 0.
     """
     finished: list[Row] = []
     for family in ("squares", "jittered"):
@@ -184,7 +184,7 @@ def _mesh(family: str, n: int) -> Mesh:
 
 
 def _smooth_solution() -> tuple[sp.Expr, sp.Expr]:
-    """A field that is neither zero on the walls nor symmetric, and its source."""
+    """A smooth solution, neither zero on the walls nor symmetric, and its source."""
     x, y = symbol("x"), symbol("y")
     exact = sp.sin(2 * x + y) + x * y + sp.cos(3 * y)
     return exact, ANISOTROPIC.strong(exact, 2, {"K": [[sp.Float(k) for k in row] for row in turned_tensor()]})

@@ -1,4 +1,4 @@
-"""`fluxforge bench equations`: schemes of every equation on problems with known solutions, and beside FiPy."""
+"""`fluxforge bench equations`: schemes of every equation on problems with known solutions, and compared with FiPy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ from fluxforge.errors import InputError
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one table: what is solved, in words, and the function that solves it."""
+    """The problem of one table: its title, and the function that solves it and returns the rows."""
 
     title: str
     solve: Callable[[Sizes], list[Row]]
@@ -38,7 +38,7 @@ GROUPS: Mapping[str, Group] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Validation:
-    """The rows of each group that was solved; `fipy` is FiPy's version, None where it is not installed."""
+    """The rows of each group that was solved; `fipy` is FiPy's version, None if it is not installed."""
 
     size: str
     fipy: str | None
@@ -53,9 +53,9 @@ class Validation:
 def bench_equations(
     *, size: str = "default", only: Sequence[str] | None = None, progress: Callable[[str], None] | None = None
 ) -> Validation:
-    """Solve the problems of GROUPS, or those named in `only`, at the sizes of a name in SIZES.
+    """Solve the problems of GROUPS, or those named in `only`, with the sizes SIZES[size].
 
-    JAX's 64-bit mode is the caller's. Raises InputError for a name that is not there.
+    The caller has to enable JAX's 64-bit mode. Raises InputError for an unknown name.
     """
     if size not in SIZES:
         raise InputError(f"size should be one of {', '.join(SIZES)}, got {size!r}")

@@ -1,7 +1,7 @@
 """FiPy on the same squares with the same steps: conduction with a varying k, advection and diffusion, a Robin wall.
 
-Both take backward Euler, and steps proportional to h², so that the error in time is of second order in h too. The two
-programs assemble the same two-point fluxes where a problem says so: they should then differ by round-off only.
+Both use backward Euler with Δt proportional to h², so that the error in time is of second order in h, too. Where both
+programs assemble the same two-point fluxes, as problems state, their results should differ by round-off only.
 """
 
 import math
@@ -25,7 +25,7 @@ from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 
 Exact = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
-# FiPy's equation of a mesh and an unknown, and what has to be done before each step at its new time.
+# (fipy, mesh, unknown) ↦ FiPy's equation, and a function that is called with the new time before each step.
 Peer = Callable[[Any, Any, Any], tuple[Any, Callable[[float], None]]]
 
 K = "1 + x**2 + sin(3*y)/2"
@@ -50,23 +50,23 @@ class Problem:
 def conduction(sizes: Sizes) -> list[Row]:
     """ρc ∂T/∂t = ∇·(k∇T) + S with k = 1 + x² + ½ sin 3y and the source of T = e^{−t} sin πx sin πy.
 
-    Both have the harmonic mean of k.
+    Both programs use the harmonic mean of k at faces.
     """
     return _study(_conduction(), "two-point-implicit", sizes)
 
 
 def advection_diffusion(sizes: Sizes) -> list[Row]:
-    """A Gaussian that is carried along (1, ½) and spreads with D = 0.01.
+    """A Gaussian that is transported with the velocity (1, ½) and diffuses with D = 0.01.
 
-    Central, upwind and exponentially fitted fluxes of both: FiPy calls the last ExponentialConvectionTerm, we
-    scharfetter-gummel.
+    Both programs use central, upwind and exponentially fitted fluxes; the last are ExponentialConvectionTerm in FiPy
+    and scharfetter-gummel here.
     """
     studies = (_study(_advection_diffusion(term), f"{name}-implicit", sizes) for name, term in CONVECTION.items())
     return [row for study in studies for row in study]
 
 
 def robin_wall(sizes: Sizes) -> list[Row]:
-    """∂T/∂t = ∇²T behind a wall with −∂T/∂x = 2 T at x = 1: T = e^{−μ²t} cos μx with μ tan μ = 2."""
+    """∂T/∂t = ∇²T with the Robin wall −∂T/∂x = 2 T at x = 1: T = e^{−μ²t} cos μx with μ tan μ = 2."""
     return _study(_robin_wall(), "implicit", sizes)
 
 
@@ -75,7 +75,7 @@ def _study(problem: Problem, scheme: str, sizes: Sizes) -> list[Row]:
 
 
 def _row(problem: Problem, scheme: str, n: int) -> Row:
-    # Eight steps on 8 × 8 squares, and four times as many on squares of half the size.
+    # Eight steps on 8 × 8 squares; their number grows like 1/h².
     steps = max(2, round(8 * (n / 8) ** 2))
     run = simulate(
         scheme,
@@ -96,7 +96,7 @@ def _row(problem: Problem, scheme: str, n: int) -> Row:
     if (fipy := load_fipy()) is None:
         return row
     with warnings.catch_warnings():
-        # FiPy uses names that NumPy and SciPy have deprecated.
+        # FiPy uses deprecated names of NumPy and SciPy.
         warnings.simplefilter("ignore")
         theirs, seconds = _fipy_run(fipy, problem, n, steps)
     return replace(
@@ -110,8 +110,8 @@ def _row(problem: Problem, scheme: str, n: int) -> Row:
 def _fipy_run(fipy: Any, problem: Problem, n: int, steps: int) -> tuple[CellField, float]:
     """FiPy's last field, its cells in our order (row by row from below), and its seconds per step.
 
-    Solved by sparse LU, since its iterative solvers stop long before round-off. The first step, which also builds
-    FiPy's matrices, is not counted.
+    The solver is sparse LU, since FiPy's iterative solvers stop long before round-off. The first step, in which FiPy
+    builds its matrices, is not timed.
     """
     mesh = fipy.Grid2D(nx=n, ny=n, dx=1.0 / n, dy=1.0 / n)
     x, y = (np.asarray(part.value) for part in (mesh.x, mesh.y))
@@ -129,7 +129,7 @@ def _fipy_run(fipy: Any, problem: Problem, n: int, steps: int) -> tuple[CellFiel
 
 
 def _change_nothing(time: float) -> None:
-    """The update between steps of a problem whose data do not change: nothing."""
+    """The function before each step for problems whose data do not depend on time."""
 
 
 def _conduction() -> Problem:
@@ -164,7 +164,7 @@ CONVECTION: Mapping[str, str] = MappingProxyType(
 
 
 def _moving_gaussian(x: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
-    """A Gaussian of width 0.06 at t = 0 around (0.35, 0.4); below 1e-6 on the walls until t = 0.15."""
+    """A Gaussian with standard deviation 0.06 around (0.35, 0.4) at t = 0; below 1e-6 on the walls until t = 0.15."""
     spread = 0.06**2 + 2 * DIFFUSIVITY * t
     squared = (x - 0.35 - VELOCITY[0] * t) ** 2 + (y - 0.4 - VELOCITY[1] * t) ** 2
     return np.asarray(0.06**2 / spread * np.exp(-squared / (2 * spread)))
@@ -188,7 +188,7 @@ def _robin_wall() -> Problem:
         return np.asarray(math.exp(-(mu**2) * t) * np.cos(mu * x))
 
     def peer(fipy: Any, mesh: Any, u: Any) -> tuple[Any, Callable[[float], None]]:
-        """The wall's resistance is that of half a cell and of the transfer, in series."""
+        """At the wall, the resistances of half a cell and of the heat transfer are in series."""
         right = mesh.facesRight
         D = fipy.FaceVariable(mesh=mesh, value=1.0)
         D.setValue(0.0, where=right)

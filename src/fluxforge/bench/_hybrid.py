@@ -4,8 +4,8 @@ Eymard, Gallouët & Herbin, IMA J. Numer. Anal. 30 (2010) 1009–1043: with u_K 
 
     ∇_K u = 1/|K| Σ |σ| (u_σ − u_K) n,    R_σ u = √2/d_σ (u_σ − u_K − ∇_K u·(x_σ − x_K)),
 
-and the gradient ∇_K u + R_σ u n in the cone of each face, of volume |σ| d_σ/2, enters the form ∫ K∇u·∇v. Faces at walls
-have the walls' values.
+the form ∫ K∇u·∇v is computed with the gradient ∇_K u + R_σ u n in the cone of each face, of volume |σ| d_σ/2. Faces at
+walls have the values of the walls.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from fluxforge.mesh._dual import DualGraph
 
 @dataclass(frozen=True)
 class HybridSolution:
-    """u in the cells, and the number of unknowns: cells and faces between two cells."""
+    """u in the cells, and the number of unknowns, which is that of cells and of faces between two cells."""
 
     cells: CellField
     unknowns: int
 
 
 def _local_forms(graph: DualGraph, K: np.ndarray) -> np.ndarray:
-    """∫ K∇u·∇v of every cell as a matrix of the differences u_σ − u_K."""
+    """∫ K∇u·∇v over every cell as a matrix for the differences u_σ − u_K: an array of shape (cells, slots, slots)."""
     face = graph.slot_face
     assert graph.slot_mask.all(), "meshes of one kind of cell"
     A = graph.A[face]
@@ -45,10 +45,10 @@ def _local_forms(graph: DualGraph, K: np.ndarray) -> np.ndarray:
 def solve_hybrid(
     graph: DualGraph, source: np.ndarray, walls: np.ndarray, K: np.ndarray | None = None
 ) -> HybridSolution:
-    """The steady solution of −∇·K∇u = source with values at all walls; K is one matrix, the unit one by default."""
+    """The solution of −∇·K∇u = source with the values `walls` at all walls; K is a constant matrix, by default 1."""
     local = _local_forms(graph, np.eye(2) if K is None else K)
     cells, faces, slots = graph.cells, len(graph.A), graph.slot_face.shape[1]
-    # Differences u_σ − u_K as entries of faces and cells.
+    # The differences u_σ − u_K from the unknowns of the faces and the cell.
     E = np.concatenate([np.eye(slots), -np.ones((slots, 1))], axis=1)
     whole = np.einsum("ta,ctu,ub->cab", E, local, E)
     place = np.concatenate([cells + graph.slot_face, np.arange(cells)[:, None]], axis=1)

@@ -1,4 +1,4 @@
-"""Limiters, old and discovered, beside schemes of fifth order on rows of cells under transport."""
+"""Known and discovered limiters, compared with schemes of fifth order for transport along rows of cells."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -29,13 +29,13 @@ from fluxforge.limiter._rows import (
 from fluxforge.limiter._waves import COURANT_NUMBERS, average_cells, jiang_shu, jiang_shu_rows
 from fluxforge.scheme.limiters import LIMITERS, C, Limiter, Q, R
 
-# Speed, end and Courant number of the sine, the square and the composite wave.
+# Speed, end time and Courant number of the sine, the square and the composite wave.
 SPEED, END, COURANT = 8.0, 1.0, 0.4
 REFINEMENTS = (25, 50, 100, 200, 400)
 SMOOTH_COURANT, SMOOTH_TURNS = 0.4, 10
-# Many: with 128 the standard error of a ratio of two limiters is 0.1 after 2,048 steps, and with 1,024 it is 0.035.
+# Number of fresh profiles: the standard error of a ratio of two limiters after 2,048 steps is 0.035; with 128, 0.1.
 FRESH_ROWS, FRESH_SEED = 1024, 2**30 + 22
-# What errors on fresh profiles are compared with.
+# The limiter to whose errors those on fresh profiles are compared.
 PEER = "cfl-superbee"
 
 
@@ -50,12 +50,14 @@ class WaveRow:
 
 @dataclass(frozen=True)
 class LimiterRow:
-    """All that is measured of one limiter.
+    """The measurements of one limiter.
 
-    `jiang_shu`: mean |error| by the Courant number; `waves`: sine, square and composite at c = 0.4; `smooth`: a sine
-    after ten turns, of which squaring raises L∞ while the total variation stays; `orders`: of the mean |error| of that
-    sine after one turn between successive grids of 25 to 400 cells; `fresh`: mean |error| on random profiles by the
-    number of steps, and `ratios` the same over that of CFL-superbee, with standard errors.
+    - `jiang_shu`: mean |error| by Courant number;
+    - `waves`: sine, square and composite wave at c = 0.4;
+    - `smooth`: a sine after ten periods; a limiter that squares it has a large L∞ error, but keeps the total variation;
+    - `orders`: of the mean |error| of that sine after one period, between successive grids of 25 to 400 cells;
+    - `fresh`: mean |error| on random profiles by number of steps; `ratios`: the same over that of CFL-superbee, with
+      standard errors.
     """
 
     name: str
@@ -69,9 +71,9 @@ class LimiterRow:
 
 @dataclass(frozen=True)
 class LimiterBench:
-    """The rows by name, the formulas φ of those that are limiters, and what was measured on triangles.
+    """The rows of all schemes, the formulas φ of the limiters by name, and the measurements on triangles.
 
-    Formulas depend on r and c, those of `downwind` on q too.
+    Formulas depend on r and c; those of the limiters named in `downwind` also on q.
     """
 
     rows: tuple[LimiterRow, ...]
@@ -80,7 +82,7 @@ class LimiterBench:
     triangles: TriangleBench = field(default_factory=TriangleBench)
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The JSON document."""
         return {
             "jiang_shu": {row.name: row.jiang_shu for row in self.rows},
             "formulas": {name: text for name, text in self.formulas.items() if name not in self.downwind},
@@ -96,16 +98,17 @@ class LimiterBench:
 
 
 def step_of(limiter: Limiter) -> Step:
-    """The step of a limiter given as a formula."""
+    """The step of transport along rows with a limiter given as a formula."""
     return limited_step(lambda r, q, c: evaluate(limiter.phi, {R: r, Q: q, C: c}, jnp) + 0 * r)
 
 
 def bench_limiter(
     progress: Callable[[str], None], more: Mapping[str, Limiter] | None = None, *, triangles: bool = True
 ) -> LimiterBench:
-    """Measure every limiter, in double precision; `more` are limiters beside the built-in ones, by name.
+    """Measure the built-in limiters and those in `more`, by name, in double precision.
 
-    `triangles`: also some of them on triangles, beside Barth's and Jespersen's and Venkatakrishnan's slopes.
+    With `triangles`, some of them are also measured on triangles, with the slopes of Barth and Jespersen and of
+    Venkatakrishnan.
     """
     limiters = {**LIMITERS, **(more or {})}
     steps = {**{name: step_of(each) for name, each in limiters.items()}, **PEERS}
@@ -125,7 +128,7 @@ def bench_limiter(
 
 
 def _measure(name: str, step: Step, strongest: Mapping[str, np.ndarray]) -> LimiterRow:
-    """All numbers of one limiter; `strongest` has the errors of CFL-superbee on the fresh profiles."""
+    """The measurements of one limiter; `strongest` has the errors of CFL-superbee on the fresh profiles, by steps."""
     wave, profiles = jiang_shu_rows(step)
     errors = jnp.abs(profiles - wave[None]).mean(axis=1)
     run = _make_run(step)
@@ -149,7 +152,7 @@ def _make_run(step: Step) -> Run:
 
 
 def _row(run: Run, wave: np.ndarray, length: float, distance: float, courant: float) -> WaveRow:
-    """A wave that travels whole lengths of its interval."""
+    """Errors of a wave after it has travelled `distance`, a multiple of the length of its periodic interval."""
     exact = distance / length * len(wave) / courant
     steps = int(np.ceil(exact - 1e-9))
     u = run(jnp.asarray(wave)[None], jnp.asarray([courant * exact / steps]), jnp.asarray([steps]))[0]
@@ -188,7 +191,7 @@ def _orders(run: Run) -> tuple[float, ...]:
 
 
 def _fresh_errors(run: Run) -> dict[str, np.ndarray]:
-    """Mean |error| of each of many random profiles that no training has seen, by the number of steps."""
+    """Mean |error| of each of FRESH_ROWS random profiles that no training uses, by number of steps."""
     profiles, c = draw_rows(jax.random.key(FRESH_SEED), FRESH_ROWS)
     u, done, errors = cell_averages(profiles, CELLS, jnp.zeros_like(c)), 0, {}
     for steps in HORIZONS:

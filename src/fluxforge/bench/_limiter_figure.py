@@ -1,4 +1,4 @@
-"""Fields of `fluxforge bench limiter` on triangles, side by side."""
+"""Figure of the fields of `fluxforge bench limiter` on triangles."""
 
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,12 @@ SHOWN_LIMITERS = (
     "discovered-downwind",
 )
 
-# Shown around the tracer, in shares of the unit square.
+# Margin of the panels around the tracer, in units of the side of the unit square.
 _MARGIN = 0.06
 
 
 def triangle_figure(measured: TriangleBench) -> "Figure":
-    """The fields at the end: a row per problem, the exact one and a choice of schemes, on one scale per row."""
+    """The last fields, one row per problem: the exact one and those of several schemes, on one colour scale per row."""
     from matplotlib.figure import Figure
 
     rows, columns = len(measured.pictures), len(SHOWN_LIMITERS)
@@ -46,7 +46,7 @@ def triangle_figure(measured: TriangleBench) -> "Figure":
 
 
 def _frame(picture: Picture) -> tuple[Corner, Corner]:
-    """Lower left and upper right corner of a square around the tracer."""
+    """The lower left and the upper right corner of a square around the tracer."""
     exact = picture.fields["exact"]
     points = picture.mesh.points[picture.mesh.cells[exact > exact.min() + 1e-3]].reshape(-1, 2)
     middle, reach = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0).max() / 2 + _MARGIN

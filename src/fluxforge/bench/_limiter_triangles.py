@@ -1,4 +1,4 @@
-"""Limiters on triangles: a slotted cylinder that turns, and tracers in LeVeque's deformational flow that return."""
+"""Limiters on triangles: a rotating slotted cylinder, and tracers in LeVeque's deformational flow for one period."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -42,19 +42,19 @@ from fluxforge.scheme.transport import bounded_space, unbounded_space
 
 KINDS = ("regular", "irregular")
 SIZES = (1_000, 4_000)
-# Part of the Courant step: the default of `simulate`.
+# Δt as a share of the Courant step, as in `simulate` by default.
 FRACTION = 0.5
 SLOPES = ("barth-jespersen-ssp2", "venkatakrishnan-ssp2")
 TEXTBOOK = ("van-leer", "superbee", "cfl-superbee")
 UNBOUNDED_LIMITERS = ("cfl-superbee", "discovered-ramp")
-"""Limiters that are also measured without the cut that keeps minima and maxima."""
+"""Limiters that are also measured without the bounds by which minima and maxima do not grow."""
 
-# The swirl of `_tracers` at t = 0; in time it has the factor cos(πt/T).
+# The deformational flow of `_tracers` at t = 0; its factor in time, cos(πt/T), is applied in `_march`.
 _SWIRL = Curl("sin(pi*x)**2*sin(pi*y)**2/pi")
 
 
 class Case(NamedTuple):
-    """A tracer in a flow that brings it back at time `end`; the flow has the factor cos(πt/`period`)."""
+    """A tracer in a flow that returns it to its initial state at time `end`; the flow has the factor cos(πt/period)."""
 
     name: str
     profile: Profile
@@ -74,8 +74,8 @@ CASES = (
 class TriangleRow:
     """One scheme on one problem and two meshes of a kind.
 
-    `l1` is Σ V |u − u_exact|/Σ V |u_exact| on the finer mesh and `coarse_l1` on the coarser one, `rate` the order
-    between them; `total_variation`, over the exact one, `minimum` and `maximum` are those on the finer mesh.
+    `l1` is Σ V |u − u_exact|/Σ V |u_exact| on the finer mesh, `coarse_l1` that on the coarser one, and `rate` the order
+    between them; `total_variation`, relative to the exact one, `minimum` and `maximum` are those on the finer mesh.
     """
 
     problem: str
@@ -93,7 +93,7 @@ class TriangleRow:
 
 @dataclass(frozen=True)
 class Picture:
-    """Fields on one mesh at the end of one problem, by scheme, the exact one first."""
+    """The last fields of one problem on one mesh, by scheme, the exact one first."""
 
     problem: str
     mesh: Mesh
@@ -102,13 +102,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class TriangleBench:
-    """All rows, and the fields of the finer regular mesh."""
+    """All rows, and the fields on the finer regular mesh."""
 
     rows: tuple[TriangleRow, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
     def document(self) -> dict[str, dict[str, dict[str, float]]]:
-        """The numbers by problem and kind of mesh, and by scheme."""
+        """The JSON document: the numbers by problem and kind of mesh, and by scheme."""
         document: dict[str, dict[str, dict[str, float]]] = {}
         for row in self.rows:
             names = ("l1", "total_variation", "minimum", "maximum", "rate", "cells", "coarse_l1", "coarse_cells")
@@ -118,7 +118,7 @@ class TriangleBench:
 
 
 def schemes_on_triangles(more: Mapping[str, Limiter] | None = None) -> dict[str, Scheme]:
-    """The schemes by the names under which they are shown: a limiter's own name is that of its bounded form."""
+    """The schemes by the names under which they are shown; the name of a limiter alone is that of its bounded form."""
     discovered = [name for name in LIMITERS if name.startswith("discovered")]
     limiters = {name: LIMITERS[name] for name in (*TEXTBOOK, *discovered)} | dict(more or {})
     named = {name: find(name, ADVECTION) for name in SLOPES}
@@ -135,8 +135,12 @@ def bench_triangles(
     kinds: Sequence[str] = KINDS,
     cases: Sequence[Case] = CASES,
 ) -> TriangleBench:
-    """Measure every scheme on every problem, kind of mesh and of two sizes; in the 64-bit mode of the caller."""
-    # The built-in engine is there on every machine, and one size of arrays per number of cells compiles a scheme once.
+    """Measure every scheme on every problem, on meshes of every kind and of two sizes.
+
+    The caller has to enable JAX's 64-bit mode.
+    """
+    # The built-in engine is available on every machine. All meshes of a size are padded alike, so that each scheme is
+    # compiled once per size.
     meshes = {kind: [square(cells=cells, kind=kind, seed=1, engine="builtin") for cells in sizes] for kind in kinds}
     fits = [_common_size([meshes[kind][k] for kind in kinds]) for k in range(len(sizes))]
     rows, fields = [], {}
@@ -160,7 +164,7 @@ def bench_triangles(
 
 
 class Ran(NamedTuple):
-    """The field at the end of a run, and the initial one, which is exact there."""
+    """The last field of a run, and the exact one, which is also the initial field."""
 
     graph: DualGraph
     exact: CellField
@@ -168,10 +172,10 @@ class Ran(NamedTuple):
 
 
 def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> Ran:
-    """March a case by equal steps of at most `FRACTION` of the Courant step, as `simulate` does.
+    """Run a case with equal Δt of at most `FRACTION` of the Courant step, as `simulate` does.
 
-    `to` is the size to which arrays are padded. Every stage has the flow at its own time. Walls are held at the least
-    value of the tracer, which surrounds it.
+    `to` is the size to which arrays are padded. Every stage has the flow at its own time. Walls have the least value of
+    the tracer, its background.
     """
     exact = cell_means(mesh, case.profile)
     graph = dual(mesh, Dirichlet(float(exact.min())), equation=ADVECTION)
@@ -190,7 +194,7 @@ def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> 
 
 @eqx.filter_jit
 def _march(scheme: Scheme, graph: PaddedGraph, u: State, steps: Array, dt: Array, period: Array) -> State:
-    """Steps of a scheme in a flow with the factor cos(πt/`period`)."""
+    """The state after `steps` steps of a scheme in a flow with the factor cos(πt/`period`)."""
     nothing = jnp.zeros_like(u)
     times = [float(stage.time) for stage in scheme.stages if stage.time is not None]
 

@@ -1,7 +1,7 @@
 """The same training in PyTorch Geometric, as its users write it: classes, a loader, an optimiser step per batch.
 
-Where its public interface offers something faster that costs nothing to use, that is used: features are computed
-once, the penalty is one sum over all weights, Adam is fused. PyTorch is imported only where it is used.
+Faster options of its public interface are used if they need no extra code: features are computed once, the penalty is
+one sum over all weights, Adam is fused. PyTorch is imported only in the functions that use it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ from fluxforge.scheme._scheme import Hop
 
 @dataclass(frozen=True)
 class PygTraining:
-    """A network in training: θ ← θ − Adam(∇(MAE + η‖θ‖₁)), batch after batch."""
+    """A network in training: θ ← θ − Adam(∇(MAE + η‖θ‖₁)) for every batch."""
 
     model: Any
     weights: list[Any]
@@ -32,7 +32,7 @@ class PygTraining:
     device: Any
 
     def run(self, steps: int) -> None:
-        """Train for this many more steps; returns when the device has finished."""
+        """Train for `steps` more steps; returns when the device has finished."""
         import torch
 
         for batch in islice(self.batches, steps):
@@ -45,7 +45,7 @@ class PygTraining:
 
 
 def pyg_training(spec: recipe.Recipe, network: Network, problems: Problem, *, prepared: bool = False) -> PygTraining:
-    """The recipe's training of this network on these problems; `prepared` makes one epoch's batches beforehand."""
+    """The training of a recipe for a network and problems; with `prepared`, the batches are made once beforehand."""
     import torch
     from torch_geometric.loader import DataLoader
 
@@ -65,7 +65,7 @@ def pyg_training(spec: recipe.Recipe, network: Network, problems: Problem, *, pr
 
 
 def pyg_installed() -> bool:
-    """Whether there is a PyTorch Geometric to compare with."""
+    """Whether PyTorch Geometric is installed."""
     try:
         import torch_geometric  # noqa: F401
     except ImportError:
@@ -74,28 +74,28 @@ def pyg_installed() -> bool:
 
 
 def pyg_device() -> Any:
-    """The graphics card, where PyTorch has one."""
+    """The GPU if PyTorch has one, otherwise the CPU, as a torch.device."""
     import torch
 
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def pyg_device_name() -> str:
-    """The device in words."""
+    """The name of the device: that of the GPU, or `cpu`."""
     import torch
 
     return torch.cuda.get_device_name() if pyg_device().type == "cuda" else "cpu"
 
 
 def pyg_thread_counts() -> tuple[int, ...]:
-    """Numbers of threads to try: for so small a network few threads are likely to be fastest."""
+    """Numbers of threads to try: for a small network, few threads are often the fastest."""
     import torch
 
     return tuple(sorted({1, 2, torch.get_num_threads()}))
 
 
 def with_threads(task: Callable[[int], object], count: int) -> Callable[[int], object]:
-    """The task with so many of PyTorch's threads."""
+    """The task, run with `count` threads of PyTorch."""
     import torch
 
     def run(steps: int) -> None:
@@ -110,7 +110,7 @@ def with_threads(task: Callable[[int], object], count: int) -> Callable[[int], o
 
 
 def pyg_loss(model: Any, batch: Any, *, weights: list[Any], eta: float) -> Any:
-    """Mean of |T' − F(T)| over the cells, plus η‖θ‖₁."""
+    """The loss of a batch: mean of |T' − F(T)| over the cells, plus η‖θ‖₁."""
     import torch
 
     error = torch.nn.functional.l1_loss(model(batch), batch.y)
@@ -139,7 +139,10 @@ def pyg_graphs(problems: Problem) -> list[Any]:
 
 
 def pyg_network(network: Network) -> Any:
-    """Σ over neighbours of an MLP of the edge, then an MLP of the node: our network's layers and weights."""
+    """The PyTorch model with our network's layers and weights.
+
+    In a layer an MLP of the edge is summed over neighbours, and an MLP of the node follows.
+    """
     import torch
     from torch import nn
 

@@ -1,4 +1,4 @@
-"""Shared by the problems of `fluxforge bench equations`: sizes, results, meshes, norms, and FiPy where installed."""
+"""Common parts of the problems of `fluxforge bench equations`: sizes, results, meshes, norms, and FiPy if installed."""
 
 import math
 import sys
@@ -23,7 +23,7 @@ HOW_TO_INSTALL = "not installed: pip install 'fluxforge[bench]'"
 
 @dataclass(frozen=True)
 class Sizes:
-    """Cells along a side: of refinement studies a sequence, of single runs one number."""
+    """Numbers of cells along a side: a sequence for refinement studies, one number for single runs."""
 
     heat_kernel: tuple[int, ...]
     layers: int
@@ -44,15 +44,15 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A scheme's result on a problem and a mesh; None where a field does not apply.
+    """The result of a scheme for a problem on a mesh; fields that do not apply are None.
 
-    - `error` is in the norm that `norm` names; `error_max` is the largest one; `order` is that of `error` since the
-      next coarser mesh of the same study.
-    - `measured` and `exact` are the quantity that `quantity` names; `predicted` is what theory says of the measurement
-      where that is not the exact value yet.
-    - `below` and `above` are how far the field leaves the range of its data; `variation` is Σ A |u_N − u_P| over that
-      of the initial field.
-    - `fipy_error`, `fipy_difference` (the largest, from ours) and `fipy_seconds_per_step` are FiPy's.
+    - `error` is the error in the norm `norm`; `error_max` is the largest error; `order` is that of `error` relative to
+      the next coarser mesh of the study.
+    - `measured` and `exact` are values of the quantity named in `quantity`; `predicted` is the theoretical value of the
+      measurement if it differs from the exact one.
+    - `below` and `above` are by how much the field leaves the range of its data; `variation` is Σ A |u_N − u_P| over
+      that of the initial field.
+    - `fipy_error`, `fipy_difference` (the largest difference from ours) and `fipy_seconds_per_step` are FiPy's.
     """
 
     problem: str
@@ -80,7 +80,7 @@ class Row:
 
 
 def run_row(run: Simulation, problem: str, mesh: str, **more: Any) -> Row:
-    """The row of a run: its scheme, cells, steps and seconds per step, and further fields."""
+    """The row of a run: its scheme, cells, steps and seconds per step, and the further fields `more`."""
     return Row(
         problem=problem,
         scheme=run.scheme,
@@ -93,9 +93,9 @@ def run_row(run: Simulation, problem: str, mesh: str, **more: Any) -> Row:
 
 
 def add_orders(rows: Sequence[Row], dimension: int = 2) -> list[Row]:
-    """The rows of one refinement study, coarse to fine, with the orders between neighbours.
+    """The rows of a refinement study, from coarse to fine, with the orders between successive ones added.
 
-    The width of the cells is taken as cells^(−1/dimension); a row of cells has dimension 1.
+    The mesh size is taken as cells^(−1/dimension); the dimension is 1 for a row of cells.
     """
     finished = list(rows[:1])
     for coarse, fine in pairwise(rows):
@@ -116,9 +116,10 @@ def row_of_squares(n: int) -> Mesh:
 
 
 def cell_means(mesh: Mesh, profile: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> CellField:
-    """The mean of a function over triangles or parallelograms, from SAMPLES² points of each triangle of a cell.
+    """The mean of a function over each cell, a triangle or parallelogram, by quadrature.
 
-    A triangle is cut into SAMPLES² equal ones, and the function is taken at their centroids.
+    Every triangle, or half a parallelogram, is divided into SAMPLES² equal triangles, and the function is evaluated at
+    their centroids.
     """
     corners = mesh.points[mesh.cells]
     halves = [corners] if corners.shape[1] == 3 else [corners[:, :3], corners[:, [0, 2, 3]]]
@@ -154,7 +155,10 @@ def total_variation(graph: DualGraph, u: CellField) -> float:
 
 
 def front_position(u: CellField, level: float) -> float:
-    """Where u of a row of equal cells from 0 to 1 falls through a level for the first time, between two centres."""
+    """The first x at which u falls below a level, by linear interpolation between centres of a row of cells on [0, 1].
+
+    Raises NumericalError if there is none.
+    """
     k = int(np.argmax(u < level))
     if k == 0:
         raise NumericalError(f"the field does not fall through {level} within the row")
@@ -162,9 +166,9 @@ def front_position(u: CellField, level: float) -> float:
 
 
 def load_fipy() -> Any | None:
-    """The package, or None where it is not installed."""
+    """The module fipy, or None if it is not installed."""
     try:
-        # FiPy chooses a solver suite from the command line's words when it is imported, and warns of its own code.
+        # On import, FiPy chooses a solver from the command line's arguments, and issues warnings about its own code.
         with patch.object(sys, "argv", sys.argv[:1]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import fipy

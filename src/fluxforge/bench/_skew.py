@@ -1,4 +1,4 @@
-"""`fluxforge bench skew`: discovered fluxes beside the corrected and the two-point flux and a hybrid scheme."""
+"""`fluxforge bench skew`: discovered fluxes, compared with the corrected and two-point flux and a hybrid scheme."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (6, 12, 24, 48
 CONDUCTIVITY_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {"quick": (4, 8, 16, 24), "default": (6, 12, 24, 48)}
 )
-# Neither the seeds of the search nor those of its validation.
+# Other seeds than those of the search and of its validation.
 _SEED, _MESHES, _PROBLEMS = 3 * 10**6, 2, 4
 RANGE_MESHES: Mapping[str, int] = MappingProxyType({"quick": 8, "default": 32})
 BLEND_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"quick": (12,), "default": (12, 24, 48)})
@@ -30,7 +30,7 @@ LAWS = {name: Constants(*map(float, damping.constants)) for name, damping in SKE
 
 @dataclass(frozen=True)
 class SkewRow:
-    """A scheme on meshes of one family and size: unknowns, root mean square of the L2 errors, order since the last."""
+    """A scheme on meshes of one family and size: unknowns, RMS of the L2 errors, order from the next coarser size."""
 
     family: str
     scheme: str
@@ -42,9 +42,9 @@ class SkewRow:
 
 @dataclass(frozen=True)
 class SkewComparison:
-    """A scheme's error on the finest meshes of a family over the hybrid scheme's, at equal cells and equal unknowns.
+    """The error of a scheme on the finest meshes of a family over that of the hybrid and of the corrected scheme.
 
-    With equal unknowns, the error is continued along the line through the last two sizes.
+    For equal unknowns, the error is extrapolated from the last two sizes, as a power of the number of unknowns.
     """
 
     family: str
@@ -56,8 +56,8 @@ class SkewComparison:
 
 @dataclass(frozen=True)
 class SkewBench:
-    """All rows, the comparisons drawn from them, rows with a tensor and a jump of the conductivity, and those of blends
-    that keep the range of the walls.
+    """The rows, comparisons derived from them, rows for a tensor and for a jump of the conductivity, and rows of blends
+    whose fields keep the range of the values at the walls.
     """
 
     size: str
@@ -82,7 +82,7 @@ def _schemes() -> dict[str, Callable[[FluxOperator], Any]]:
 
 
 def _errors(cases: Sequence[SteadyProblem], scheme: str) -> tuple[float, int]:
-    """Root mean square of the errors of a scheme, and its unknowns on the first mesh."""
+    """The root mean square of the errors of a scheme over cases, and its number of unknowns on the first mesh."""
     if scheme != HYBRID:
         balances = _schemes()[scheme]
         errors = [case.errors_of(balances(case.operator)) for case in cases]
@@ -134,7 +134,7 @@ def _compare(rows: Sequence[SkewRow], family: str) -> list[SkewComparison]:
 
 
 def bench_skew(*, size: str = "default", progress: Callable[[str], None] | None = None) -> SkewBench:
-    """Solve manufactured steady problems on every family; sizes are those of a name in SIZES."""
+    """Solve manufactured steady problems on every family of meshes, with the sizes SIZES[size]."""
     rows: list[SkewRow] = []
     for family in FAMILIES:
         if progress is not None:

@@ -1,10 +1,10 @@
-"""Discovered fluxes beside the corrected one where heat conducts by a tensor, and across a jump of the conductivity.
+"""Discovered fluxes and the corrected one with a tensor conductivity, and with a jump of the conductivity.
 
 - `tensor`: K = diag(10, 1) turned by 45°, T = cos(a·x + b), source (a·K a) T;
-- `jump`: k = 1 left of x = ½ and 100 right of it, T = w/k with w = sin(p (x − ½)) cos(q y + b), source (p² + q²) w: T
-  and k ∂T/∂x are continuous. The meshes are triangles with moved points and a line of faces at x = ½.
+- `jump`: k = 1 left of x = ½ and 100 right of it, T = w/k with w = sin(p (x − ½)) cos(q y + b), source (p² + q²) w, so
+  that T and k ∂T/∂x are continuous. The meshes are triangles with displaced points and a line of faces at x = ½.
 
-Waves are random, with lengths of a and (p, q) between 2 and 6.
+The wave vectors a and (p, q) are random, with lengths between 2 and 6.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from fluxforge.scheme._damped import SKEWED
 from fluxforge.skew._problems import make_mesh
 from fluxforge.stepping._steady import steady
 
-# Not those of the search, its validation, or the other rows of the benchmark.
+# Other seed than those of the search, its validation and the other rows of the benchmark.
 _SEED, PROBLEMS = 4 * 10**6, 2
 K = ((5.5, 4.5), (4.5, 5.5))
 RIGHT = 100.0
@@ -28,7 +28,7 @@ _LINE = "right, moved, a line of faces at x = 1/2"
 
 @dataclass(frozen=True)
 class ConductivityRow:
-    """A scheme on one mesh: root mean square of the L2 errors, order since the last size, error over corrected's."""
+    """A scheme on one mesh: RMS of the L2 errors, order from the next coarser size, ratio to corrected's error."""
 
     problem: str
     mesh: str
@@ -41,7 +41,7 @@ class ConductivityRow:
 
 @dataclass(frozen=True)
 class _Case:
-    """Wall values, source and solution as formulas of x and y, with the equation and its parameters."""
+    """A steady problem: equation and parameters, wall values and source as formulas of x and y, and exact solution."""
 
     equation: str
     parameters: dict[str, str | list[list[float]]]
@@ -56,7 +56,7 @@ def _waves(rng: np.random.Generator) -> tuple[float, float, float]:
 
 
 def tensor_case(rng: np.random.Generator) -> _Case:
-    """A plane wave in a medium that conducts ten times better along the diagonal than across it."""
+    """A plane wave in a medium whose conductivity along the diagonal is ten times that across it."""
     a, c, b = _waves(rng)
     wave = f"cos({a!r}*x + {c!r}*y + {b!r})"
     rate = float(np.array([a, c]) @ np.array(K) @ np.array([a, c]))
@@ -79,7 +79,7 @@ def jump_case(rng: np.random.Generator) -> _Case:
 
 
 def line_mesh(n: int, seed: int) -> Mesh:
-    """Right triangles of width 1/n (n is even) with moved points; those at x = ½ stay on that line."""
+    """Right triangles of width 1/n, n even, with displaced points; those at x = ½ remain on that line."""
     mesh = make_mesh("right", n, seed)
     moves = np.random.default_rng(seed).uniform(-0.2 / n, 0.2 / n, mesh.points.shape)
     moves[((mesh.points == 0.0) | (mesh.points == 1.0)).any(axis=1)] = 0.0
@@ -119,7 +119,7 @@ def _rows(problem: str, name: str, meshes: Sequence[Mesh], cases: Sequence[_Case
 
 
 def bench_conductivities(sizes: Sequence[int]) -> list[ConductivityRow]:
-    """Steady problems with a tensor and with a jump, on meshes of these widths 1/n, n even."""
+    """Solve steady problems with a tensor and with a jump, on meshes of width 1/n for every n of `sizes`, n even."""
     rng = np.random.default_rng(_SEED)
     tensor, jump = ([make(rng) for _ in range(PROBLEMS)] for make in (tensor_case, jump_case))
     rows: list[ConductivityRow] = []

@@ -1,4 +1,4 @@
-"""Whether steady fields keep the range of their walls, with linear fluxes and with blends that are limited to it."""
+"""How often steady fields exceed the range of their values at walls, with linear fluxes and with monotone blends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from fluxforge.skew._monotone import solve_monotone
 from fluxforge.skew._objective import ASPECT, SteadyProblem
 from fluxforge.skew._problems import FAMILIES, make_mesh, manufactured_problems, random_meshes
 
-# Not those of the search, its validation, or the other rows of the benchmark.
+# Other seed than those of the search, its validation and the other rows of the benchmark.
 _SEED, _PROBLEMS, _N, _ROUND_OFF = 5 * 10**6, 4, 8, 1e-9
 
 
 @dataclass(frozen=True)
 class RangeRow:
-    """On how many stretched meshes a steady field leaves the range of its walls, and by how much at most.
+    """The number of stretched meshes on which a steady field exceeds the range of its values at walls.
 
-    Blended: with the two-point flux where needed. `unconverged` iterations stopped early: their fields keep the range,
-    and their balances hold only nearly.
+    `overshoot` is the largest excess. If `blended`, the flux is blended with the two-point flux where needed.
+    `unconverged` iterations were stopped early: their fields are in the range, but their balances hold approximately.
     """
 
     scheme: str
@@ -33,7 +33,7 @@ class RangeRow:
 
 @dataclass(frozen=True)
 class BlendRow:
-    """The L2 error of a blend over that of the linear flux in it: root mean squares over steady problems."""
+    """The RMS L2 error of a blend over steady problems, relative to that of its linear flux."""
 
     family: str
     scheme: str
@@ -42,7 +42,7 @@ class BlendRow:
 
 
 def range_rows(laws: Mapping[str, Constants], meshes: int) -> list[RangeRow]:
-    """Steady fields without a source, half of the walls at 1 and the others at 0, on meshes of aspect up to 30."""
+    """Measure steady fields without source on stretched meshes, with half of the walls at 1 and the others at 0."""
     operators = [FluxOperator(each.graph) for each in random_meshes(meshes, _N, _SEED, ASPECT)]
     rows = []
     with threadpool_limits(1, "blas"):
@@ -68,7 +68,7 @@ def _overshoot(operator: FluxOperator, constants: Constants, blended: bool) -> t
 
 
 def blend_rows(laws: Mapping[str, Constants], sizes: Sequence[int]) -> list[BlendRow]:
-    """The extra error of a blend where fields are smooth: manufactured steady problems on every family."""
+    """Measure the error of blends for smooth fields: manufactured steady problems on every family of meshes."""
     rows = []
     fields = manufactured_problems(_SEED, _PROBLEMS)
     for family in FAMILIES:

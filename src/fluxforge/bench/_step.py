@@ -1,4 +1,4 @@
-"""`fluxforge bench step`: cells per second of our steps, beside SciPy, FiPy and a vector add in the same run."""
+"""`fluxforge bench step`: cells per second of our steps, of SciPy and FiPy, and of a vector add, in the same run."""
 
 import math
 import time
@@ -30,7 +30,7 @@ from fluxforge.stepping._stepper import STEPS_PER_TURN, AbstractStepper
 SCHEMES = tuple(name for name, scheme in BUILT_IN.items() if not scheme.name.endswith("-printed"))
 SLOPE_CELLS = (10_000, 100_000, 1_000_000, 10_000_000)
 FIPY_MOST_CELLS = 100_000
-# What is measured is the step of a long run: `simulate` does not compile a kernel for a few steps.
+# Number of steps for which steppers are chosen: for short runs `simulate` does not compile a kernel.
 STEPS_OF_A_RUN = 10**9
 
 Progress = Callable[[str], None]
@@ -38,10 +38,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class StepRow:
-    """A scheme's step. `by` is what computes it: the host's `kernel`, `XLA`, or the `solver` of an implicit scheme.
+    """The speed of a scheme's step, computed `by` the host's `kernel`, `XLA`, or the `solver` of an implicit scheme.
 
-    `bytes_per_cell` are those that an explicit step must move, `bandwidth_share` is relative to a vector add that moves
-    as many; both are None for implicit schemes.
+    `bytes_per_cell` is the number of bytes that an explicit step must move; `bandwidth_share` is the speed relative to
+    a vector add that moves as many. Both are None for implicit schemes.
     """
 
     cells_per_s: float
@@ -53,7 +53,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class StepRatios:
-    """Speeds of euler relative to peers; None where a peer is not installed."""
+    """Speeds of euler over those of peers; None if a peer is not installed."""
 
     euler_over_scipy: float
     euler_over_fipy: float | None
@@ -85,12 +85,13 @@ def bench_step(
     slope: bool = True,
     progress: Progress | None = None,
 ) -> StepBench:
-    """Time the schemes' steps, euler's first, on a mesh of right triangles with about that many cells.
+    """Time the steps of schemes, euler first, on a mesh of right triangles with about `cells` cells.
 
-    `roofline_fraction` is euler's: the bytes its step must move, over the bandwidth of a vector add that moves as
-    many; each explicit scheme's own is its `bandwidth_share`. `shuffled_cells_per_s` is euler's on the same mesh with
-    its cells in random order, which the stepper renumbers. `slope` is that of log(time ÷ time of a vector add of the
-    same bytes) against log(cells), plus 1. `mesh_seconds` is the time to build the mesh and its dual graph.
+    `roofline_fraction` is the rate at which euler moves the bytes of its step, over the bandwidth of a vector add that
+    moves as many; for the other explicit schemes it is their `bandwidth_share`. `shuffled_cells_per_s` is euler's speed
+    on the same mesh with cells in random order, which the stepper renumbers. `slope` is that of log(time / time of a
+    vector add of the same bytes) against log(cells), plus 1. `mesh_seconds` is the time to build the mesh and its dual
+    graph. Raises InputError for an unknown scheme or a number of cells outside 100 to 1e8.
     """
     if not 100 <= cells <= 100_000_000:
         raise InputError(f"cells should be between 100 and 1e8, got {cells}")
@@ -142,7 +143,7 @@ def bench_step(
 
 
 def _measure_scheme(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> StepRow:
-    """A scheme's step beside a vector add that moves as many bytes, where it is explicit."""
+    """Time the step of a scheme and, if it is explicit, a vector add that moves as many bytes."""
     step = _stepper(name, graph, dt)
     tasks = _tasks(step, graph, T)
     seconds = best_seconds(tasks, rounds=5 if "add" in tasks else 3)
@@ -150,7 +151,7 @@ def _measure_scheme(name: str, graph: DualGraph, dt: float, T: np.ndarray) -> St
 
 
 def _tasks(step: AbstractStepper, graph: DualGraph, T: np.ndarray) -> dict[str, Callable[[int], object]]:
-    """The step, and a vector add that moves as many bytes where the step is explicit."""
+    """The functions to time: the step and, if it is explicit, a vector add that moves as many bytes."""
     moved = step.bytes_per_cell(graph.cells)
     add = {} if moved is None else {"add": vector_add(round(moved * graph.cells / 24))}
     return {**add, "step": _repeat(step, T)}
@@ -183,7 +184,7 @@ def _repeat(step: AbstractStepper, T: np.ndarray) -> Callable[[int], object]:
 
 
 def _fit_slope(tell: Progress) -> float:
-    """Time relative to a vector add of the same bytes, so that caches cancel out."""
+    """Slope of log time over log cells, relative to a vector add of the same bytes, so that cache effects cancel."""
     points = []
     for cells in SLOPE_CELLS:
         tell(f"euler on {cells:.0e} cells")
@@ -196,9 +197,9 @@ def _fit_slope(tell: Progress) -> float:
 
 
 def vector_add(count: int) -> Callable[[int], object]:
-    """A ← a + b on `count` float64 numbers each: 24 bytes a number.
+    """A function that repeats a ← a + b on `count` float64 numbers each, which moves 24 bytes per number.
 
-    As many additions in each turn of the loop as our steps, each an addition of its own.
+    The loop has as many additions per turn as that of our steps, with barriers so that they are not merged.
     """
     a, b = jnp.zeros(count), jnp.full(count, 1e-9)
     turn = 1 if jax.default_backend() == "cpu" else STEPS_PER_TURN
@@ -216,7 +217,7 @@ def vector_add(count: int) -> Callable[[int], object]:
 
 
 def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:
-    """T ← M T by SciPy's compressed sparse rows."""
+    """A function that repeats T ← M T with SciPy's compressed sparse rows."""
 
     def run(steps: int) -> np.ndarray:
         field = T
@@ -228,7 +229,7 @@ def scipy_product(M: csr_array, T: np.ndarray) -> Callable[[int], object]:
 
 
 def fipy_step(cells: int, dt: float) -> Callable[[int], object] | None:
-    """FiPy's explicit diffusion on as many squares; None where FiPy is not installed."""
+    """A function that repeats FiPy's explicit step of diffusion on about `cells` squares; None without FiPy."""
     fipy = load_fipy()
     if fipy is None:
         return None
@@ -250,9 +251,10 @@ LEAST_SECONDS = 0.1
 
 
 def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = ROUNDS) -> dict[str, float]:
-    """Seconds per repetition of each task, a function of how often to repeat; the smallest over the rounds counts.
+    """The least seconds per repetition of each task over the rounds; a task is a function of the number of repetitions.
 
-    Each task is run often enough per round to be seen by the clock, and once beforehand to be compiled.
+    Per round each task is repeated for at least LEAST_SECONDS, after a run for compilation. Tasks alternate, so that
+    noise affects them alike.
     """
     counts = {name: _count_repetitions(task) for name, task in tasks.items()}
     best = dict.fromkeys(tasks, float("inf"))
@@ -265,9 +267,10 @@ def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = 
 
 
 def _count_repetitions(task: Callable[[int], object]) -> int:
-    """The number of repetitions that last long enough, by doubling: starting them may take longer than one.
+    """The number of repetitions that take at least LEAST_SECONDS, a power of two found by doubling.
 
-    A multiple of sixteen from there on: steps may come in pairs, or in groups of eight.
+    One repetition is not timed alone, since the start of a task may take longer. From 16 on it is a multiple of the
+    groups of 2 or 8 in which steps may be compiled.
     """
     task(2)
     count, seconds = 2, 0.0

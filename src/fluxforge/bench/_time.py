@@ -1,7 +1,7 @@
-"""`fluxforge bench time`: coefficients that follow the local Fourier number, beside fixed polynomials and others.
+"""`fluxforge bench time`: local coefficients, compared with fixed polynomials and other methods.
 
-Single steps on a mesh of any size; and runs to one time with the same number of operator applications, on meshes small
-enough to know exp(tL) exactly.
+Single steps are measured on a mesh of any size; runs to one end time with the same number of operator applications, on
+meshes that are small enough for an eigendecomposition of L.
 """
 
 import time
@@ -49,7 +49,7 @@ _STAGES = (4, 8, 16)
 _SERIES = (4, 16, 64)
 _IMPLICIT_STEPS = (8, 32, 128)
 _KRYLOV = 60
-# A field is said to blow up where it exceeds its initial values so many times.
+# A run has blown up if max |T| exceeds that of the initial field by this factor.
 _BLOW_UP_RATIO = 1e3
 
 
@@ -58,7 +58,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TimeBench:
-    """All rows, the runs, and what follows from them in words; `meshes` gives the ratio of sizes of each mesh."""
+    """The rows of single steps and of runs, conclusions as sentences, and the ratio of cell sizes of each mesh."""
 
     meshes: dict[str, float]
     rows: tuple[TimeRow, ...]
@@ -78,10 +78,11 @@ def bench_time(
     end_time: float | None = END_TIME,
     progress: Progress | None = None,
 ) -> TimeBench:
-    """One step of 0.5 and of 4 Fourier steps by every method, and runs to `end_time` with equal work; None for no runs.
+    """Measure one step of 0.5 and of 4 Fourier steps by every method, and runs to `end_time` with equal work.
 
-    The formulas kept in the package take part, and the networks of the run folders `runs`. Runs are on a mesh of at
-    most 1,000 cells. Raises InputError for a mesh that is not there or a run that has no network in the form of a flux.
+    The methods include the formulas stored in the package and the networks of the run folders `runs`. Runs are on a
+    mesh of at most 1,000 cells; with `end_time` None there are none. Raises InputError for an unknown mesh, or for a
+    run folder whose network is not in the form of a flux.
     """
     if not 50 <= cells <= 1_000_000:
         raise InputError(f"cells should be between 50 and 1e6, got {cells}")
@@ -112,7 +113,7 @@ def _measure_steps(case: TimeCase, fourier: float, carried: Sequence[Carried]) -
     for method, substeps in _list_methods(case, fourier, carried):
         start = time.perf_counter()
         step = method.make(case, fourier / substeps)
-        # What a method computes once, it computes at its first step.
+        # The first step includes what a method computes only once.
         step(fields["smooth"])
         setup = time.perf_counter() - start
         for kind, T in fields.items():
@@ -177,14 +178,14 @@ def _repeat(step: Step, T: CellField, times: int) -> CellField:
 
 
 def _count_work(method: Method, step: Step, T: CellField, times: int) -> tuple[CellField, float]:
-    """The field after so many steps, and the number of applications of the operator."""
+    """The field after `times` steps, and the number of applications of the operator."""
     before = step.applications if isinstance(step, ImplicitStep) else 0.0
     T = _repeat(step, T, times)
     return T, step.applications - before if isinstance(step, ImplicitStep) else float(times * method.stages)
 
 
 def _least_seconds(step: Step, T: CellField, times: int, *, rounds: int) -> float:
-    """The least seconds that so many steps take, of some rounds."""
+    """The least seconds that `times` steps take, over `rounds` rounds."""
 
     def measure() -> float:
         start = time.perf_counter()
@@ -211,7 +212,7 @@ class _Spectrum:
 
 
 def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) -> Iterator[RunRow]:
-    """Rows of both fields and budgets; on a mesh whose step is longer than the run there are none."""
+    """Run all methods to `end_time` for both fields and budgets; methods that would not be stable are left out."""
     length = end_time / case.fourier_step
     values, vectors = np.linalg.eigh(case.symmetric.toarray())
     spectrum = _Spectrum(np.minimum(values, 0.0), vectors, np.sqrt(case.graph.V))
@@ -243,7 +244,7 @@ def measure_runs(case: TimeCase, end_time: float, carried: Sequence[Carried]) ->
 def _plan_runs(
     case: TimeCase, length: float, budget: float, carried: Sequence[Carried]
 ) -> Iterator[tuple[Method, int]]:
-    """Methods with the number of steps that the budget allows; those left out that would not be stable."""
+    """The methods with the number of steps that the budget allows, without those that would not be stable."""
 
     def steps_of(stages: int) -> int:
         return max(1, round(budget * length / stages))
@@ -279,10 +280,10 @@ def _plan_runs(
 def _make_runner(
     method: Method, step: Step, steps: int, spectrum: _Spectrum, fourier: float
 ) -> Callable[[CellField], tuple[CellField, float]]:
-    """From initial values to the last ones and the number of applications.
+    """A function from the initial field to the last one and the number of applications.
 
-    A polynomial of the operator acts mode by mode. The matrix of a step with local coefficients is raised to a power:
-    it takes as many products as the number of steps has binary digits.
+    A polynomial of the operator is evaluated mode by mode. For a step with local coefficients the power of its matrix
+    is computed, with a number of products like log₂ of the number of steps.
     """
     if method.factor is not None:
         factor, used = method.factor, float(steps * method.stages)

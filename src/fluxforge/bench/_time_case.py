@@ -1,4 +1,4 @@
-"""The problems of `fluxforge bench time`: heat with T = 0 at the walls, exact solutions, and fitted polynomials."""
+"""The problem of `fluxforge bench time`, heat with T = 0 at the walls: exact solutions, and fitted polynomials."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,13 @@ from fluxforge.stepping._exponential import Polynomial, chebyshev_exponential, c
 
 MESHES = ("irregular", "graded")
 FIELDS = ("smooth", "noise")
-# Edges grow so many times over the distance 1; on the unit square √V then spans about 1:100.
+# Ratio by which edges grow over the distance 1; √V then has a range of about 1:100 on the unit square.
 _GRADING = 150.0
-# Of the estimate of the largest eigenvalue, which Lanczos' method approaches from below.
+# Safety factor of the largest eigenvalue, which Lanczos' method approaches from below.
 _MARGIN = 1.01
 _ROUND_OFF = 1e-15
-# The mesh that constants are fitted on: as many cells as networks are chosen on, another seed than the table's.
+# Size and seed of the mesh on which constants are fitted: the size is that of the mesh on which formulas of networks
+# are chosen, the seed another one than that of the table.
 _CELLS, _SEED = 400, 7
 _ROUNDS = 60
 
@@ -35,7 +36,7 @@ Step = Callable[[CellField], CellField]
 
 @dataclass(frozen=True)
 class TimeCase:
-    """A mesh, and Δt L of the two-point flux at Δt = 1 Fourier step."""
+    """A mesh, and A = Δt L of the two-point flux for Δt of one Fourier step."""
 
     name: str
     graph: DualGraph
@@ -43,7 +44,7 @@ class TimeCase:
 
     @property
     def fourier_step(self) -> float:
-        """Δt of one Fourier step."""
+        """The Fourier step of the mesh."""
         return fourier_step(self.graph)
 
     @property
@@ -60,18 +61,18 @@ class TimeCase:
 
     @cached_property
     def reach(self) -> float:
-        """All eigenvalues of A lie in [−reach, 0]; Gershgorin's bound is 2."""
+        """A bound of the spectrum: all eigenvalues of A are in [−reach, 0], and reach ≤ 2 by Gershgorin."""
         start = np.ones(self.graph.cells)
         start[::2] = -1.0
         least = eigsh(self.symmetric, 1, which="SA", tol=1e-3, v0=start, return_eigenvectors=False)
         return float(min(2.0, -_MARGIN * least[0]))
 
     def field(self, kind: str) -> CellField:
-        """Initial values of one of FIELDS."""
+        """The initial field of a kind in FIELDS."""
         return initial_field(self.graph, kind, 0)
 
     def resolve(self, T: CellField, fourier: float) -> CellField:
-        """exp(Δt L)T to round-off, by Chebyshev series of e^z on pieces of the step."""
+        """exp(Δt L)T to round-off for Δt of `fourier` Fourier steps, by Chebyshev series of e^z on substeps."""
         pieces = max(1, int(np.ceil(self.reach * fourier / 50.0)))
         series = full_series(self.reach * fourier / pieces)
         scaled = (fourier / pieces) * self.A
@@ -81,14 +82,14 @@ class TimeCase:
 
 
 def full_series(reach: float) -> Polynomial:
-    """The Chebyshev series of e^z on [−reach, 0] up to the terms that are below round-off."""
+    """The Chebyshev series of e^z on [−reach, 0], truncated where its terms are below round-off."""
     whole = chebyshev_exponential(int(40 + 2 * reach), reach).coefficients
     used = max(k for k, each in enumerate(whole) if abs(each) > _ROUND_OFF)
     return Polynomial(whole[: used + 1], reach)
 
 
 def make_case(name: str, cells: int, seed: int = 0) -> TimeCase:
-    """A mesh of one of MESHES with about that many cells."""
+    """The case of a mesh of MESHES with about `cells` cells."""
     mesh = graded(cells=cells, ratio=_GRADING, seed=seed) if name == "graded" else unseen_mesh(cells, seed)
     graph = dual(mesh)
     euler = operator(find("euler", HEAT), graph, dt=fourier_step(graph))
@@ -96,16 +97,16 @@ def make_case(name: str, cells: int, seed: int = 0) -> TimeCase:
 
 
 def change_error(after: CellField, exact: CellField, T: CellField, weight: CellField | None = None) -> float:
-    """Mean |difference| over mean |change|, with `weight` over volumes instead of cells."""
+    """Mean |after − exact| over mean |exact − T|; means over cells, or weighted with `weight`, such as volumes."""
     w = np.ones_like(T) if weight is None else weight
     return float((w @ np.abs(after - exact)) / (w @ np.abs(exact - T)))
 
 
 @cache
 def fitted_polynomial(degree: int, fourier: float, reach: float) -> Polynomial:
-    """The polynomial 1 + z + … of least error on a smooth and a noisy field of an irregular mesh of 400 cells.
+    """The polynomial 1 + z + … of least error for a smooth and a noisy field on an irregular mesh of 400 cells.
 
-    It is fitted to data as networks are trained on, for this step, and written in Chebyshev polynomials on [−reach, 0].
+    It is fitted for this Δt to data like those of networks, and given in Chebyshev polynomials on [−reach, 0].
     """
     case = _fitting_case()
     fields = [case.field(kind) for kind in FIELDS]
@@ -126,7 +127,7 @@ def best_polynomial(case: TimeCase, T: CellField, exact: CellField, *, fourier: 
 
 
 def _basis(case: TimeCase, T: CellField, fourier: float, degree: int, reach: float) -> np.ndarray:
-    """Columns A² T_k(1 + 2A/reach) T."""
+    """The columns A² T_k(1 + 2A/reach) T, k = 0, …, degree − 2, with Chebyshev polynomials T_k."""
     A = fourier * case.A
     columns = [A @ (A @ T)]
     if degree > 2:
@@ -137,9 +138,9 @@ def _basis(case: TimeCase, T: CellField, fourier: float, degree: int, reach: flo
 
 
 def _least_sum(case: TimeCase, parts: Sequence[tuple[np.ndarray, CellField, CellField]], fourier: float) -> np.ndarray:
-    """Weights of the columns with the least Σ |difference|, each part relative to its change.
+    """The weights of the columns that minimise Σ |difference|, each part divided by its Σ |change|.
 
-    By iteratively reweighted least squares, with the weight 1/|residual| of each row.
+    By iteratively reweighted least squares, in which a row has the weight 1/|residual|.
     """
     rows, wanted = [], []
     for basis, exact, T in parts:

@@ -1,4 +1,4 @@
-"""The rivals of `fluxforge bench time`: ways to take one step of u' = Lu, each with its operator applications."""
+"""The methods of `fluxforge bench time`: steps of u' = Lu, each with its number of operator applications."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -23,17 +23,17 @@ from fluxforge.stepping._frozen_flux import FrozenFlux, freeze_flux
 
 STAGES = (2, 3, 4, 5, 6, 8, 12, 16)
 MOST_OPTIMAL = 8
-"""Degrees of the polynomials of longest interval: a linear program of degree 16 takes many seconds."""
+"""Highest degree of polynomials of longest interval: the linear program of degree 16 takes many seconds."""
 SUBSTEPS = (1, 2, 4)
 _LARGEST_TAIL = 1e-8
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to take steps of a number of Fourier steps.
+    """A method for steps of any number of Fourier steps.
 
-    `make(case, fourier)` sets the step up, which applies the operator `stages` times, unless it counts applications
-    itself; `factor(z)` is the amplification of a mode, None where the step is not a function of the operator alone.
+    `make(case, fourier)` returns the step, which applies the operator `stages` times, unless it counts applications
+    itself; `factor(z)` is the amplification of a mode, None if the step is not a function of the operator alone.
     """
 
     family: str
@@ -44,7 +44,7 @@ class Method:
 
 
 def tableau_method(family: str, tableau: Tableau) -> Method:
-    """A tableau without coefficients per face."""
+    """The method of a tableau, without local coefficients."""
     s = len(tableau.rows)
 
     def make(case: TimeCase, fourier: float) -> Step:
@@ -55,7 +55,7 @@ def tableau_method(family: str, tableau: Tableau) -> Method:
 
 
 def polynomial_method(family: str, name: str, polynomial: Polynomial) -> Method:
-    """p(ΔtL)T by the recurrence of the Chebyshev polynomials."""
+    """The method p(ΔtL)T, by the recurrence of Chebyshev polynomials."""
 
     def make(case: TimeCase, fourier: float) -> Step:
         A = fourier * case.A
@@ -65,7 +65,7 @@ def polynomial_method(family: str, name: str, polynomial: Polynomial) -> Method:
 
 
 def krylov_method(size: int) -> Method:
-    """exp(ΔtL)T on a Krylov space."""
+    """The method exp(ΔtL)T in a Krylov space of dimension `size`."""
 
     def make(case: TimeCase, fourier: float) -> Step:
         A = fourier * case.A
@@ -75,12 +75,12 @@ def krylov_method(size: int) -> Method:
 
 
 def implicit_method(name: str) -> Method:
-    """Crank–Nicolson or TR-BDF2."""
+    """The method Crank–Nicolson or TR-BDF2, whose step counts its applications."""
     return Method(name, name, 1, lambda case, fourier: ImplicitStep(name, fourier * case.A, case.graph.V))
 
 
 def carried_method(carried: Carried) -> Method:
-    """Coefficients that follow the local Fourier numbers."""
+    """The method with local coefficients."""
 
     def make(case: TimeCase, fourier: float) -> Step:
         dt = fourier * case.fourier_step
@@ -95,13 +95,13 @@ def highest_optimal_degree() -> int:
 
 
 def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator[Method]:
-    """RKL2, RKC2 and the polynomials of longest interval that are stable on [−reach, 0]."""
+    """Those of RKL2, RKC2 and the polynomials of longest interval that are stable on [−reach, 0]."""
     for s in stages:
         for family, make in (("rkl2", rkl2_tableau), ("rkc2", rkc2_tableau)):
             tableau = make(s)
             if tableau.stable_to >= reach:
                 yield tableau_method(family, tableau)
-        # (s² + s − 2)/2 is below the optimum, s² above it: most are decided without its linear programs.
+        # The optimum is below s², so that most cases are excluded without its linear programs.
         if s <= highest_optimal_degree() and s**2 >= reach:
             best = optimal_polynomial(s)
             if best.reach >= reach:
@@ -109,7 +109,7 @@ def stabilised_methods(reach: float, stages: Sequence[int] = STAGES) -> Iterator
 
 
 def fitted_methods(reach: float, fourier: float, stages: Sequence[int] = STAGES) -> Iterator[Method]:
-    """Polynomials made for [−reach, 0]: nearest to e^z, fitted to fields elsewhere, and Chebyshev's series."""
+    """Polynomials for [−reach, 0]: minimax for e^z, fitted to fields on another mesh, and Chebyshev series."""
     for s in stages:
         series = chebyshev_exponential(s, reach)
         yield polynomial_method("chebyshev", f"chebyshev-{s}", series)
@@ -119,12 +119,12 @@ def fitted_methods(reach: float, fourier: float, stages: Sequence[int] = STAGES)
 
 
 def is_resolved(series: Polynomial) -> bool:
-    """Whether polynomials of that degree err by more than linear programs and fits resolve."""
+    """Whether the error of polynomials of this degree is above the accuracy of linear programs and fits."""
     return abs(series.coefficients[-1]) > _LARGEST_TAIL
 
 
 def short_methods(reach: float) -> Iterator[tuple[Method, int]]:
-    """The midpoint rule and RK4, and the substeps each needs to be stable, twice and four times as many."""
+    """The midpoint rule and RK4, each with the least number of substeps that is stable, twice and four times that."""
     for name in ("midpoint", "rk4"):
         tableau = TABLEAUX[name]
         least = max(1, math.ceil(reach / tableau.stable_to))
@@ -133,7 +133,7 @@ def short_methods(reach: float) -> Iterator[tuple[Method, int]]:
 
 
 def carried_substeps(carried: Carried, fourier: float) -> list[int]:
-    """Numbers of substeps whose length lies in the range trained on, up to four times the least."""
+    """The numbers of substeps, up to four times the least, whose Δt is in the trained range."""
     low, high = carried.fourier
     least = max(1, math.ceil(fourier / high * (1.0 - 1e-12)))
     return [least * k for k in SUBSTEPS if low <= fourier / (least * k) <= high]

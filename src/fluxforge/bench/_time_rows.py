@@ -1,4 +1,4 @@
-"""Rows of `fluxforge bench time`, what they say about fixed polynomials and local coefficients, and their figure."""
+"""Rows of `fluxforge bench time`, conclusions on fixed polynomials and local coefficients, and the figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ FAMILIES = {
     "tr-bdf2": "TR-BDF2, AMG",
 }
 _LEAST_ERROR = 1e-10
-# Applications are whole numbers of stages: budgets agree to this.
+# Tolerance of equal budgets, since applications come in whole numbers of stages.
 _BUDGET_RATIO = 1.02
 
 
 @dataclass(frozen=True)
 class TimeRow:
-    """One step, taken in `substeps`, of one method on one mesh from one field.
+    """One step, in `substeps` substeps, of one method on one mesh from one field.
 
-    `error` is the mean |difference to exp(ΔtL)T| over the mean |change|, `error_volume` the same weighted by volumes;
-    `applications` of the operator and `seconds` are those of the whole step, `setup_seconds` of what is done once.
+    `error` is the mean |difference from exp(ΔtL)T| over the mean |change|, `error_volume` the same weighted by volumes.
+    `applications` of the operator and `seconds` are those of the whole step, `setup_seconds` those of the preparation.
     """
 
     mesh: str
@@ -54,10 +54,11 @@ class TimeRow:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run by one method: `steps` of `fourier` Fourier steps each, `applications` in all, `budget` per Fourier step.
+    """A run by one method: `steps` steps of `fourier` Fourier steps each.
 
-    `error` is the mean |difference to exp(tL)T| over the mean |change|, None for a run that blew up; `seconds` those of
-    a step times the number of steps.
+    `applications` are those of the operator in all, `budget` those allowed per Fourier step. `error` is the mean
+    |difference from exp(tL)T| over the mean |change|, None for a run that blew up; `seconds` are those of a step times
+    the number of steps.
     """
 
     mesh: str
@@ -74,7 +75,7 @@ class RunRow:
 
 
 def conclude(rows: Sequence[TimeRow], runs: Sequence[RunRow]) -> tuple[str, ...]:
-    """A sentence per formula or network, mesh and step; one per mesh on single steps and on substeps; then the runs."""
+    """Sentences that compare local coefficients with fixed polynomials: by method, by mesh, and for runs."""
     said: list[str] = []
     for mesh in dict.fromkeys(row.mesh for row in rows):
         said += _describe_steps([row for row in rows if row.mesh == mesh])
@@ -82,7 +83,10 @@ def conclude(rows: Sequence[TimeRow], runs: Sequence[RunRow]) -> tuple[str, ...]
 
 
 def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow] | None:
-    """The error over that of the best fixed polynomial with no more applications, and that polynomial's row."""
+    """The error over that of the best fixed polynomial with no more applications, and the row of that polynomial.
+
+    None if the row has no error or there is no such polynomial.
+    """
     alike = [
         other
         for other in rows
@@ -98,7 +102,7 @@ def compare_fixed(row: TimeRow, rows: Sequence[TimeRow]) -> tuple[float, TimeRow
 
 
 def _describe_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
-    """Sentences on the single steps of one mesh."""
+    """Sentences on the single steps on one mesh."""
     compared = [(row, comparison) for row in rows if row.family == "local" and (comparison := compare_fixed(row, rows))]
     whole = [(row, comparison) for row, comparison in compared if row.substeps == 1]
     for key in dict.fromkeys((row.fourier, row.method, row.applications) for row, _ in whole):
@@ -137,7 +141,7 @@ def _describe_runs(runs: Sequence[RunRow]) -> Iterator[str]:
 
 
 def _run_ratios(row: RunRow, runs: Sequence[RunRow]) -> tuple[str, str]:
-    """The error over that of the best fixed polynomial of equal work: among steps no longer, and among all."""
+    """Texts with the error over that of the best fixed polynomial of equal work: with Δt no longer, and with any Δt."""
     alike = [
         other
         for other in runs
@@ -156,9 +160,9 @@ def _run_ratios(row: RunRow, runs: Sequence[RunRow]) -> tuple[str, str]:
 
 
 def work_precision_figure(rows: Sequence[TimeRow], *, fourier: float, against: str = "applications") -> "Figure":
-    """Error of one step of `fourier` Fourier steps against applications, or against `seconds`: a panel per mesh, field.
+    """Error of one step of `fourier` Fourier steps against `applications` or `seconds`, one panel per mesh and field.
 
-    Steps with local coefficients are filled stars, a line per formula or network.
+    Steps with local coefficients have stars, one line per formula or network.
     """
     from fluxforge.report._page import panels
 

@@ -9,7 +9,7 @@ import numpy as np
 from fluxforge.mesh._parameter_values import Curl
 
 Profile: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
-# Once around the centre in the time 1.
+# One rotation about the centre in time 1.
 ROTATION = Curl("-pi*((x - 0.5)**2 + (y - 0.5)**2)")
 DEFORMATION_PERIOD = 1.5
 DEFORMATION = Curl(f"sin(pi*x)**2*sin(pi*y)**2*cos(pi*t/{DEFORMATION_PERIOD})/pi")
@@ -27,7 +27,7 @@ def cone(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def slotted_cylinder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Zalesak's disk: 1 within 0.15 of (0.5, 0.75), but for a slot of width 0.05 from below up to y = 0.85."""
+    """Zalesak's disk: 1 within 0.15 of (0.5, 0.75), except for a slot of width 0.05 from below up to y = 0.85."""
     slot = (np.abs(x - 0.5) < 0.025) & (y < 0.85)
     return ((_distance(x, y, (0.5, 0.75)) < 0.15) & ~slot).astype(float)
 
@@ -45,7 +45,7 @@ def cosine_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def slotted_cylinders(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Two cylinders of 1 on 0.1 with slots of a third of the radius, one open at the top, the other at the bottom."""
+    """Two cylinders of value 1 on 0.1 with slots of a third of the radius, one open at the top, one at the bottom."""
     inside = np.zeros(np.shape(x), bool)
     for centre, opens in zip(CENTRES, (1, -1), strict=True):
         slot = (np.abs(x - centre[0]) < BELL_RADIUS / 6) & (opens * (y - centre[1]) > -5 / 12 * BELL_RADIUS)
@@ -54,7 +54,7 @@ def slotted_cylinders(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def correlated_bells(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """0.9 − 0.8 q² of the cosine bells q."""
+    """0.9 − 0.8 q², where q are the cosine bells."""
     return np.asarray(0.9 - 0.8 * cosine_bells(x, y) ** 2)
 
 

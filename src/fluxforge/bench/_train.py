@@ -1,4 +1,4 @@
-"""`fluxforge bench train`: steps per second of our training, beside the same network in PyTorch Geometric."""
+"""`fluxforge bench train`: steps per second of our training, and of the same network in PyTorch Geometric."""
 
 import platform
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ from fluxforge.train._optimise import optimiser
 from fluxforge.train._step import State, begin, chunk_function
 
 ROUNDS = 15
-# A step of PyTorch Geometric's lasts about so many of ours: rounds should last alike, or noise would not be shared.
+# A step of PyTorch Geometric takes about as long as this many of ours: rounds should take equally long, so that noise
+# affects both alike.
 STEPS_PER_PEER_STEP = 50
 PACKAGES = ("jax", "equinox", "optax", "torch", "torch_geometric")
 
@@ -31,7 +32,7 @@ Task = Callable[[int], object]
 
 @dataclass(frozen=True)
 class TrainBench:
-    """The measurements of `bench_train`, with the fields of the JSON document. None: PyTorch Geometric is missing."""
+    """The measurements of `bench_train`, with the fields of the JSON document; None without PyTorch Geometric."""
 
     parameters: int
     batch: int
@@ -57,9 +58,10 @@ class TrainBench:
 def bench_train(seeds: int = 16, *, steps: int = 1_000, progress: Progress | None = None) -> TrainBench:
     """Time the paper's toy training: our loop, PyTorch Geometric's, and ours with many seeds at once.
 
-    Our loop trains on for at least `steps` steps a round, the others for as long; they take turns, and the best round
-    of each counts. Whatever is compiled is compiled before. PyTorch has the number of threads that suits it best.
-    `seeds_steps_per_s` counts the steps of all seeds, `seeds_per_s` whole trainings of the recipe's length.
+    In every round our loop trains for at least `steps` more steps, and the others for about as long; the loops
+    alternate, and the best round of each counts. Compilation is not timed. PyTorch has the number of threads at which
+    it is fastest. `seeds_steps_per_s` counts the steps of all seeds, `seeds_per_s` whole trainings. Raises InputError
+    for `steps` outside 1 to 1e6.
     """
     if not 1 <= steps <= 1_000_000:
         raise InputError(f"steps should be between 1 and 1e6, got {steps}")
@@ -93,7 +95,7 @@ def toy_training(seeds: int) -> recipe.Recipe:
 
 @dataclass
 class OurTraining:
-    """A recipe in training, chunk after chunk, as `fluxforge.train.train` does without a folder to write to."""
+    """A recipe in training, by chunks, as in `fluxforge.train.train` without a folder."""
 
     spec: recipe.Recipe
     source: AbstractSource
@@ -101,25 +103,25 @@ class OurTraining:
     chunk: Callable[..., tuple[State, Any]]
 
     def run(self, steps: int) -> None:
-        """Train for this many more steps; returns when the device has finished."""
+        """Train for `steps` more steps; returns when the device has finished."""
         end = int(self.state.step) + steps
         while (left := end - int(self.state.step)) > 0:
             self.state, _ = self.chunk(self.state, self.source, jnp.asarray(min(self.spec.training.chunk, left)))
 
     @property
     def first(self) -> Network:
-        """The first seed's network."""
+        """The network of the first seed."""
         return jax.tree.map(lambda leaf: leaf[0] if eqx.is_array(leaf) else leaf, self.state.network)
 
 
 def our_training(spec: recipe.Recipe, graphs: AbstractSource) -> OurTraining:
-    """The training at its first step."""
+    """The training of a recipe on these graphs, before its first step."""
     transform = optimiser(spec.training)
     return OurTraining(spec, graphs, begin(spec, transform), chunk_function(spec, transform))
 
 
 def _peers(ours: OurTraining) -> dict[str, Task]:
-    """PyTorch Geometric's loops from the same weights on the same problems, each with several numbers of threads."""
+    """PyTorch Geometric's loops for the same weights and problems, by name and number of threads; empty without it."""
     if not pyg_installed():
         return {}
     assert isinstance(ours.source, FixedSource)
@@ -136,8 +138,8 @@ def _peers(ours: OurTraining) -> dict[str, Task]:
 
 
 def measure_rates(tasks: Mapping[str, Task], steps: Mapping[str, int], *, others: int) -> dict[str, float]:
-    """Steps per second of each, at least so many of them a round."""
-    # The clock repeats a task at least twice.
+    """Steps per second of each task, with at least `steps` of them per round, `others` for tasks not in `steps`."""
+    # Half of them per call, since `best_seconds` repeats a task at least twice.
     blocks = {name: max(1, steps.get(name, others) // 2) for name in tasks}
     seconds = best_seconds({name: _repeat_in_blocks(task, blocks[name]) for name, task in tasks.items()}, rounds=ROUNDS)
     return {name: blocks[name] / seconds[name] for name in tasks}
@@ -174,7 +176,7 @@ def record_rates(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, s
 
 
 def _fastest_rate(rates: Mapping[str, float], peer: str) -> tuple[float, int] | tuple[None, None]:
-    """A peer's steps per second with the number of threads that gave the most, and that number."""
+    """The largest rate of a peer over numbers of threads, and that number; (None, None) without the peer."""
     candidates = [
         (rate, int(name.removeprefix(f"{peer}/"))) for name, rate in rates.items() if name.startswith(f"{peer}/")
     ]

@@ -33,9 +33,9 @@ SHOCK_FROM, SHOCK_TO, FAN_TIME = 0.2, 0.6, 0.4
 
 
 def rotation(sizes: Sizes) -> list[Row]:
-    """A cone and a slotted cylinder, turned once around the centre: they should come back as they were."""
+    """A cone and a slotted cylinder, rotated once about the centre; the exact solution is the initial field."""
     n = sizes.rotation
-    # About as many triangles as squares.
+    # So that there are about as many triangles as squares.
     half = max(2, round(n / np.sqrt(2)))
     meshes = (("squares", squares(n), ON_SQUARES), ("right", right_triangles(half), ON_TRIANGLES))
     return [
@@ -79,7 +79,7 @@ def _tracer_row(problem: str, family: str, run: Simulation, initial: CellField, 
 
 
 def deformation(sizes: Sizes) -> list[Row]:
-    """LeVeque's swirl, ψ = sin²πx sin²πy cos(πt/T)/π with T = 1.5, which returns every tracer to where it was."""
+    """LeVeque's swirl, ψ = sin²πx sin²πy cos(πt/T)/π with T = 1.5, after which tracers have their initial values."""
     return [
         deformation_row(name, profile, scheme, sizes.deformation)
         for name, profile in TRACERS.items()
@@ -96,7 +96,7 @@ def deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
         equation="advection",
         parameters={"velocity": DEFORMATION},
         initial=initial,
-        # |a_x| + |a_y| is at most 1.3: a Courant number of 0.65.
+        # |a_x| + |a_y| is at most 1.3, so that the Courant number is at most 0.65.
         dt=0.5 / n,
         end_time=DEFORMATION_PERIOD,
         save_every=DEFORMATION_PERIOD,
@@ -106,7 +106,7 @@ def deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
 
 
 def burgers(sizes: Sizes) -> list[Row]:
-    """A shock from 1.2 to 0.2, which moves at ½(1.2 + 0.2), and the transonic fan from −1 to 1."""
+    """A shock from 1.2 to 0.2, which moves with the speed ½(1.2 + 0.2), and a transonic rarefaction from −1 to 1."""
     problems: tuple[Callable[[str, int], Row], ...] = (shock_row, fan_row)
     return [
         row
@@ -117,7 +117,7 @@ def burgers(sizes: Sizes) -> list[Row]:
 
 
 def _march_step(scheme: str, n: int, left: float, right: float, start: float, times: tuple[float, float]) -> Simulation:
-    """Burgers' equation along a row from a step at x = `start`."""
+    """Burgers' equation along a row of cells from a step function at x = `start`; `times`: end time, save_every."""
     at_end, save_every = times
     return simulate(
         scheme,
@@ -132,7 +132,7 @@ def _march_step(scheme: str, n: int, left: float, right: float, start: float, ti
 
 
 def shock_row(scheme: str, n: int) -> Row:
-    """The speed at which u falls through ½(u_L + u_R), between two times."""
+    """The row of a shock: the measured speed is that of the point with u = ½(u_L + u_R) between two times."""
     run = _march_step(scheme, n, LEFT, RIGHT, 0.3, (SHOCK_TO, SHOCK_FROM))
     (first, last), (start, end) = run.fields[[1, -1]], run.times[[1, -1]]
     middle = 0.5 * (LEFT + RIGHT)
@@ -142,10 +142,13 @@ def shock_row(scheme: str, n: int) -> Row:
 
 
 def fan_row(scheme: str, n: int) -> Row:
-    """The largest jump between neighbours: h/t in the exact fan, and of order 1 where entropy is violated."""
+    """The row of a transonic rarefaction fan: the measured quantity is the largest jump between neighbouring cells.
+
+    It is h/t in the exact solution, and of order 1 if the entropy condition is violated.
+    """
     run = _march_step(scheme, n, -1.0, 1.0, 0.5, (FAN_TIME, FAN_TIME))
     corners = np.clip((np.arange(n + 1) / n - 0.5) / FAN_TIME, -1, 1)
-    # The mean over a cell; the two kinks lie inside a cell at worst, an error of h²/(8t) in one cell.
+    # The mean over a cell, by the trapezoidal rule; a kink inside a cell gives an error of at most h²/(8t) there.
     exact = 0.5 * (corners[1:] + corners[:-1])
     jump = float(np.diff(run.final).max())
     return _burgers_row(

@@ -1,4 +1,4 @@
-"""WENO5-JS, WENO-Z and MP5 with the third-order Runge–Kutta method of Shu and Osher, on rows for flow to the right."""
+"""WENO5-JS, WENO-Z and MP5 with the third-order Runge–Kutta method of Shu and Osher, for flow to the right on rows."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from jax import Array
 from fluxforge.limiter._rows import Step
 
 Face = Callable[[Array], Array]
-"""The value on the right face of every cell, from the averages of a periodic row."""
+"""A function from cell averages of a periodic row to the values on the right face of every cell."""
 
 
 def _stencil(u: Array) -> tuple[Array, ...]:
-    """u_{i−2} … u_{i+2}."""
+    """The averages u_{i−2}, …, u_{i+2} for every cell i."""
     return tuple(jnp.roll(u, 2 - k, axis=-1) for k in range(5))
 
 
