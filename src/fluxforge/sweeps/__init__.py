@@ -1,4 +1,4 @@
-"""Many discoveries of one recipe: the points of a sweep, in processes or on Ray, in one resumable folder."""
+"""Many runs of one recipe: the points of a sweep, run in processes or on Ray, in a folder that can be resumed."""
 
 from fluxforge.sweeps._gallery import (
     AblationRow,

@@ -1,4 +1,4 @@
-"""The gallery: what was discovered by experiments, over seeds and beside decoys, as one table."""
+"""The gallery: the fluxes discovered by experiments for several seeds, and runs of decoys, as tables."""
 
 import math
 import shlex
@@ -22,7 +22,10 @@ from fluxforge.run.result import Discovery, to_document
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A recipe with an equation, or a decoy: with a law in place of the equation's solution."""
+    """A recipe to be run, possibly with another equation; a decoy has data from a law instead of the equation.
+
+    `asked` describes the flux that is searched for.
+    """
 
     recipe: str
     asked: str
@@ -32,7 +35,7 @@ class Exhibit:
 
     @property
     def name(self) -> str:
-        """The name of its run folders, without the seed."""
+        """The name of its run folders without the seed."""
         return "-".join(filter(None, (self.recipe, self.equation, self.decoy.replace(" ", "-"))))
 
 
@@ -49,7 +52,7 @@ EXHIBITS = (
     Exhibit("godunov", "the flux of traffic, from Riemann problems", equation="traffic"),
 )
 
-# Laws that must not be taken for the textbook's.
+# Laws whose formulas must not be identified with the textbook's flux.
 DECOYS = (
     Exhibit("conductance", "the arithmetic mean of the conductivities", law=_ARITHMETIC, decoy="arithmetic"),
     Exhibit(
@@ -71,7 +74,7 @@ DECOYS = (
 class AblationRow(Record, frozen=True, kw_only=True):
     """A formula from the same data without a network, its error on held-out fluxes, and whether it agrees with them.
 
-    `agrees` asks less than the verdict: that the error is at most three times that of the data.
+    It agrees if its error is at most three times that of the data, which is a weaker condition than the verdict's.
     """
 
     method: str
@@ -81,7 +84,7 @@ class AblationRow(Record, frozen=True, kw_only=True):
 
 
 class GalleryRow(Record, frozen=True, kw_only=True):
-    """One run: the flux asked for, the network's variables, the formula found, and whether it is the textbook's."""
+    """One run: the flux searched for, the network's variables, the formula found, and whether it is the textbook's."""
 
     exhibit: str
     asked: str
@@ -100,7 +103,7 @@ class GalleryRow(Record, frozen=True, kw_only=True):
 
 
 class Gallery(Record, frozen=True, kw_only=True):
-    """All runs, the seeds, and the machines they ran on."""
+    """All runs as rows, with their seeds, command, hardware and environment."""
 
     seeds: tuple[int, ...]
     command: str
@@ -111,7 +114,7 @@ class Gallery(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class GalleryRun:
-    """One run of the gallery: what is asked, with which seed, its recipe and its folder."""
+    """One run of the gallery: its exhibit and seed, the recipe, and the run folder."""
 
     exhibit: Exhibit
     seed: int
@@ -120,19 +123,19 @@ class GalleryRun:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run folder."""
         return self.folder.name
 
     @property
     def command(self) -> str:
-        """The command that makes the same run."""
+        """The command line that makes the same run."""
         words = ["fluxforge", "discover", self.exhibit.recipe, "--seed", str(self.seed)]
         words += [] if self.exhibit.equation is None else ["--equation", self.exhibit.equation]
         words += [] if self.exhibit.law is None else ["--set", f"data.law={self.exhibit.law}"]
         return shlex.join([*words, "-o", str(self.folder)])
 
     def read(self) -> Discovery | None:
-        """The result in its folder, None if there is none yet; raises InputError for a run of another recipe."""
+        """The result in the run folder, None if it is not finished; raises InputError for a run of another recipe."""
         if not (self.folder / "run.json").exists():
             return None
         with run_folder(self.folder, self.spec, warn=lambda _: None) as held:
@@ -162,7 +165,7 @@ def make_gallery(
     tell: Progress = silent,
     warn: Warn = lambda _: None,
 ) -> Gallery:
-    """Make the runs that are not finished, one after another, and write gallery.json and gallery.md of all."""
+    """Make the runs that are not finished, one after another, and write gallery.json and gallery.md with all runs."""
     rows = []
     for done, run in enumerate(runs):
         tell(run.name, done, len(runs))
@@ -222,7 +225,7 @@ def _make_row(run: GalleryRun, result: Discovery) -> GalleryRow:
 
 
 def format_gallery(gallery: Gallery) -> str:
-    """The gallery as Markdown tables: rates over the seeds, errors with and without a network, and every run."""
+    """The gallery as Markdown tables: rates over the seeds, errors with and without a network, and all runs."""
     lines = [
         "| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -246,7 +249,7 @@ def format_gallery(gallery: Gallery) -> str:
 
 
 def _format_ablations(gallery: Gallery) -> list[str]:
-    """How often a formula agrees with the held-out data, with a network and without, and the medians of the errors."""
+    """A table of how often formulas agree with held-out data, with a network and without, and of median errors."""
     rows = [row for row in gallery.rows if not row.decoy]
     methods = tuple(dict.fromkeys(each.method for row in rows for each in row.ablations))
     lines = [_format_cells("agrees with held-out data (median error)", "with a network", *methods)]
@@ -262,7 +265,7 @@ def _format_ablations(gallery: Gallery) -> list[str]:
 
 
 def _count(runs: Sequence[GalleryRow], outcomes: list[tuple[float | None, bool]]) -> str:
-    """How many of the runs agree, and the median error, in words; a run without a formula has an infinite error."""
+    """A text with the number of runs that agree and the median error; without a formula the error is infinite."""
     errors = [math.inf if error is None else error for error, _ in outcomes]
     median = median_high(errors) if errors else math.inf
     words = f"{median:.1e}" if math.isfinite(median) else "no formula"

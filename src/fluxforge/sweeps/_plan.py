@@ -1,4 +1,4 @@
-"""What a sweep runs: combinations of values of some fields, each a recipe, and the file sweep.json that keeps them."""
+"""The plan of a sweep: a recipe for each combination of values of some fields, and the file sweep.json."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from fluxforge.run._record import Document
 
 SWEEP, LOCK, RUNS, LOGS = "sweep.json", "sweep.lock", "runs", "logs"
 MOST_POINTS = 10_000
-# The longest name of a folder that is made of fields and values; longer ones are cut and end in a digest.
+# Longest folder name made of fields and values; longer ones are truncated and end in a digest.
 LONGEST_NAME = 100
 
 _RANGE = re.compile(r"([+-]?\d{1,18}):([+-]?\d{1,18})")
@@ -49,11 +49,11 @@ def digest_recipe(spec: recipe.Recipe) -> str:
 
 
 def parse_over(texts: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Fields and their values from texts `FIELD=VALUES`.
+    """The values of each field from texts `FIELD=VALUES`.
 
     VALUES are separated by commas; each is a range `0:10` (0 to 9) or a value as in `fluxforge discover --set`. Commas
     within brackets, braces and quotes belong to a value. Raises InputError for a text of another form, a field that is
-    given twice and a range without numbers.
+    given twice, or an empty range.
     """
     over: dict[str, tuple[Any, ...]] = {}
     for text in texts:
@@ -78,7 +78,7 @@ def parse_seeds(text: str) -> range:
 
 
 def _split_values(text: str) -> Iterator[str]:
-    """The parts of a text between commas that are in no bracket, brace or quotes."""
+    """The parts of a text between commas that are not within brackets, braces or quotes."""
     depth, quote, start = 0, "", 0
     for place, letter in enumerate(text):
         if quote:
@@ -107,10 +107,10 @@ def _parse_values(field: str, part: str, text: str) -> Sequence[Any]:
 
 
 def make_points(base: recipe.Recipe, over: Mapping[str, Sequence[Any]]) -> tuple[Point, ...]:
-    """A point for each combination of values, plain JSON of any type; the last field varies fastest.
+    """One point for each combination of values, which are JSON values; the last field varies fastest.
 
-    Raises InputError for a field or a value that the recipe refuses, for two points that are the same recipe, and for
-    too many points; RecipeError names the field.
+    Raises InputError for a field or value that is invalid in the recipe, for two points that are the same recipe, and
+    for too many points; if it is a RecipeError, it names the field.
     """
     if not over:
         raise InputError("over: a sweep needs a field to vary, such as seed=0:10")
@@ -131,7 +131,7 @@ def make_points(base: recipe.Recipe, over: Mapping[str, Sequence[Any]]) -> tuple
 
 
 def name_point(changes: recipe.Changes) -> str:
-    """`network.width=16,seed=3`; a digest is added if the values cannot be part of a file name as they are."""
+    """The folder name of a point, as `network.width=16,seed=3`; with a digest if values are unsafe in file names."""
     whole = ",".join(f"{field}={recipe.to_toml_value(value)}" for field, value in changes.items())
     plain = ",".join(f"{field}={show_value(value)}" for field, value in changes.items())
     safe = _UNSAFE.sub("_", plain)
@@ -141,15 +141,15 @@ def name_point(changes: recipe.Changes) -> str:
 
 
 def show_value(value: Any) -> str:
-    """A value for people: texts without quotes."""
+    """A value as text for readers: strings without quotes."""
     return value if isinstance(value, str) else recipe.to_toml_value(value)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep runs: a recipe, the fields varied, and its points.
+    """The plan of a sweep: a recipe, the values of the varied fields, and the points.
 
-    `command` is the command line of a single run, such as `fluxforge discover midpoint`, without the fields varied.
+    `command` is the command line of a single run, such as `fluxforge discover midpoint`, without the varied fields.
     """
 
     base: recipe.Recipe
@@ -158,7 +158,7 @@ class Plan:
     command: str = ""
 
     def document(self) -> Document:
-        """The plan as plain JSON."""
+        """The plan as a JSON document."""
         return {
             "recipe": recipe.to_dict(self.base),
             "command": self.command,
@@ -169,9 +169,9 @@ class Plan:
 
 @contextmanager
 def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, str]]:
-    """Lock the folder of a sweep for the block, made if it is not there; yield the versions it was begun with.
+    """Lock the folder of a sweep for the block, and create it if needed; yields the versions it was started with.
 
-    Raises InputError if another process has it, or if it holds another sweep, a run, or runs of an unknown sweep.
+    Raises InputError if another process uses it, or if it has another sweep, a run, or runs of an unknown sweep.
     """
     _refuse_other_content(folder)
     with explain_failure(folder):
@@ -220,7 +220,7 @@ def _round_trip(plan: Plan) -> Document:
 
 
 def _check_versions(folder: Path, stored: Document, warn: Warn) -> dict[str, str]:
-    """The versions a sweep was begun with; a warning if those of this process differ."""
+    """The versions with which a sweep was started; calls `warn` if those of this process differ."""
     begun = stored.get("environment")
     if not isinstance(begun, dict):
         raise DocumentError(f"{folder / SWEEP}: field 'environment' should be a mapping")

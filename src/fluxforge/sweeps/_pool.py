@@ -1,4 +1,4 @@
-"""Runs jobs in worker processes of this machine until all have ended; `_ray` has the same for a Ray cluster."""
+"""Run jobs in worker processes on this machine until all have ended; `_ray` does the same on a Ray cluster."""
 
 import abc
 import os
@@ -23,34 +23,34 @@ from fluxforge.run._progress import Warn
 from fluxforge.sweeps._worker import Failed, Finished, Job, Message, Progressed, Warned
 
 PLACES = ("processes", "ray")
-# The program of a worker; tests replace it by one whose numerical work takes no time.
+# The program of a worker; tests replace it by one without numerical work.
 PROGRAM = (sys.executable, "-P", "-c", "from fluxforge.sweeps._worker import main; main()")
 MOST_WORKERS = 1024
-# Seconds to wait for a worker that was told to end before it is killed.
+# Seconds between the request to a worker to terminate and the signal that kills it.
 GRACE_SECONDS = 5.0
-# How many threads numerical libraries start: XLA, OpenMP, OpenBLAS, MKL and numba.
+# Environment variables for the number of threads of XLA, OpenMP, OpenBLAS, MKL and numba.
 THREADS = ("PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Died(msgspec.Struct, frozen=True):
-    """The process of a run ended without a result."""
+    """The message that the process of a run ended without a result; `how` is its exit code or signal as text."""
 
     how: str
 
 
 @dataclass(frozen=True)
 class Event:
-    """A message about the point of that name."""
+    """A message about the point with this name."""
 
     name: str
     message: Message | Died
 
 
 class AbstractPool(abc.ABC):
-    """Runs jobs, several at a time.
+    """Workers that run jobs, several at a time.
 
-    `start` takes a job if `free` is not 0; `wait` returns what has happened, after some seconds at the latest. A job
-    ends with Finished, Failed or Died. `stop` ends all jobs; their runs can be resumed.
+    `start` accepts a job if `free` is not 0; `wait` returns the events since the last call, after some seconds at the
+    latest. A job ends with Finished, Failed or Died. `stop` ends all jobs; their runs can be resumed.
     """
 
     @property
@@ -64,15 +64,15 @@ class AbstractPool(abc.ABC):
 
     @abc.abstractmethod
     def wait(self, seconds: float) -> list[Event]:
-        """What has happened since the last call, after at most so many seconds."""
+        """Wait for at most `seconds` for events, and return those since the last call."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """End all jobs and give back what the pool holds."""
+        """End all jobs and release the resources of the pool."""
 
 
 def check_workers(workers: object) -> int:
-    """A number of workers; raises InputError for anything else."""
+    """Return a valid number of workers; raises InputError for anything else."""
     number = check_whole(workers, "workers", least=1)
     if number > MOST_WORKERS:
         raise InputError(f"workers should be at most {MOST_WORKERS}, got {number}")
@@ -80,7 +80,7 @@ def check_workers(workers: object) -> int:
 
 
 def share_cores(workers: int, cores: int) -> dict[str, str]:
-    """Environment variables that give each worker its share of the cores; smaller numbers that are set are kept."""
+    """Environment variables that limit each worker to its share of the cores; smaller numbers already set remain."""
     share = max(1, cores // workers)
     settings = {name: os.environ.get(name, "") for name in THREADS}
     threads = {
@@ -92,7 +92,7 @@ def share_cores(workers: int, cores: int) -> dict[str, str]:
 
 @dataclass
 class _Process:
-    """A worker process, the name of the point that it runs (empty if none), and the unfinished line of its output."""
+    """A worker process, the name of the point that it runs (empty if none), and its incomplete last line of output."""
 
     popen: "subprocess.Popen[bytes]"
     point: str = ""
@@ -106,9 +106,9 @@ class _Process:
 
 @final
 class ProcessPool(AbstractPool):
-    """New Python processes on this machine, each for one job after another; one that dies is replaced.
+    """A pool of Python processes on this machine, each of which runs one job after another; one that dies is replaced.
 
-    What they print goes to files in the folder `logs`, which must exist.
+    Their stderr goes to files in the folder `logs`, which must exist.
     """
 
     def __init__(self, workers: int, logs: Path) -> None:
@@ -126,7 +126,7 @@ class ProcessPool(AbstractPool):
         """Give a job to an idle worker; a process is started if there is none."""
         process = next((each for each in self._processes if not each.point), None) or self._spawn()
         process.point = job.name
-        # If the worker is dead, its output is closed: `wait` will say so.
+        # If the worker is dead, `wait` reports it, since its output is closed.
         with suppress(BrokenPipeError):
             process.stream("stdin").write(msgspec.json.encode(job) + b"\n")
             process.stream("stdin").flush()
@@ -134,7 +134,7 @@ class ProcessPool(AbstractPool):
     def _spawn(self) -> _Process:
         self._started += 1
         with (self._logs / f"worker-{self._started}.log").open("ab") as log:
-            # A session of its own: Ctrl-C in the terminal goes to this process alone, which then ends the workers.
+            # In a session of its own, a worker does not receive Ctrl-C of the terminal; this process ends the workers.
             popen = subprocess.Popen(
                 PROGRAM,
                 stdin=subprocess.PIPE,
@@ -149,11 +149,11 @@ class ProcessPool(AbstractPool):
         return process
 
     def wait(self, seconds: float) -> list[Event]:
-        """Messages of workers, and the deaths of those that ended during a job."""
+        """Wait for at most `seconds`; return messages of workers, and Died for those that ended during a job."""
         events: list[Event] = []
         for key, _ in self._selector.select(seconds):
             process: _Process = key.data
-            # Whatever a process dies of, the system closes its output.
+            # Empty content: the output is closed, as it is when a process ends for any reason.
             content = os.read(key.fd, 65536)
             events += self._read(process, content) if content else self._remove_dead(process)
         return events
@@ -175,7 +175,7 @@ class ProcessPool(AbstractPool):
         return [Event(process.point, Died(_describe_exit(code)))] if process.point else []
 
     def stop(self) -> None:
-        """End all workers at once; every file that their runs have written is complete, so that they can be resumed."""
+        """End all workers at once; their runs can be resumed, since files are written atomically."""
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.popen.terminate()
@@ -186,7 +186,7 @@ class ProcessPool(AbstractPool):
 
 
 def _end_process(process: _Process) -> int:
-    """Close the pipes of a process and wait for its end; the exit code."""
+    """Close the pipes of a process, wait for its end, and return the exit code."""
     with suppress(OSError):
         process.stream("stdin").close()
     process.stream("stdout").close()
@@ -205,7 +205,7 @@ def _describe_exit(code: int) -> str:
     return f"signal {-code}"
 
 
-# A job whose process has died so often is given up: it may need more memory than there is.
+# Number of deaths of its process after which a job fails: it may need more memory than there is.
 MOST_DEATHS = 3
 # tell(job, stage, done, total)
 Tell = Callable[[str, str, int, int], None]
@@ -214,7 +214,7 @@ End = Callable[[str, str | None], None]
 
 
 def run_processes(jobs: Sequence[Job], workers: int, logs: Path, *, tell: Tell, end: End, warn: Warn) -> None:
-    """Run jobs in processes of this machine; what those print goes to files in the folder `logs`, which is made."""
+    """Run jobs in processes on this machine; their stderr goes to files in the folder `logs`, which is created."""
     if not jobs:
         return
     with explain_failure(logs):
@@ -223,9 +223,9 @@ def run_processes(jobs: Sequence[Job], workers: int, logs: Path, *, tell: Tell, 
 
 
 def run_jobs(jobs: Sequence[Job], pool: AbstractPool, logs: Path, *, tell: Tell, end: End, warn: Warn) -> None:
-    """Run each job in one worker at a time, and call `end` once for each; the pool is stopped at the end.
+    """Run all jobs in a pool, call `end` once for each job, and stop the pool at the end.
 
-    A job whose worker dies is continued by another one, unless that has happened MOST_DEATHS times.
+    A job whose worker dies is continued by another one, until that has happened MOST_DEATHS times.
     """
     named = {job.name: job for job in jobs}
     waiting, deaths, ended = deque(named), Counter[str](), set[str]()

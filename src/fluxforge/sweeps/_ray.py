@@ -1,6 +1,6 @@
 """The points of a sweep as tasks on a Ray cluster: `pip install 'fluxforge[ray]'`.
 
-Ray is imported when it is used. The folder of the sweep has to be the same on all machines of the cluster.
+Ray is imported only when it is used. All machines of the cluster must have access to the folder of the sweep.
 """
 
 import os
@@ -24,7 +24,7 @@ def require_ray() -> None:
 
 
 def run_task(job: bytes) -> bytes:
-    """Run a job, given as JSON; return its messages, without those of progress, as JSON. Runs in a process of Ray."""
+    """Run a job, given as JSON, in a process of Ray; returns its messages except those of progress, as JSON."""
     messages: list[Message] = []
 
     def send(message: Message) -> None:
@@ -37,7 +37,7 @@ def run_task(job: bytes) -> bytes:
 
 @final
 class RayPool(AbstractPool):
-    """Tasks on the cluster that RAY_ADDRESS names or this process is connected to; otherwise on a new local one."""
+    """A pool of tasks on the Ray cluster of RAY_ADDRESS or of this process, or otherwise on a new local cluster."""
 
     def __init__(self, workers: int) -> None:
         self._ray: Any = import_module("ray")
@@ -45,7 +45,7 @@ class RayPool(AbstractPool):
         self._tasks: dict[Any, Job] = {}
         self._started = not self._ray.is_initialized()
         if self._started:
-            # A new local cluster gets a slot per worker; a cluster that is running already has its own slots.
+            # A new local cluster has one slot per worker; a running cluster has its own number of slots.
             local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
             self._ray.init(log_to_driver=False, logging_level="warning", **local)
         cores = max(workers, int(self._ray.cluster_resources().get("CPU", workers)))
@@ -62,7 +62,7 @@ class RayPool(AbstractPool):
         self._tasks[self._run.remote(msgspec.json.encode(job))] = job
 
     def wait(self, seconds: float) -> list[Event]:
-        """Results of tasks that ended, and how far training is in the others, from their folders."""
+        """Wait for at most `seconds`; return messages of tasks that ended, and the progress of the others."""
         ended, running = self._ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
         events = [event for task in ended for event in self._collect(task)]
         return events + [Event(self._tasks[task].name, _read_progress(self._tasks[task])) for task in running]
@@ -79,7 +79,7 @@ class RayPool(AbstractPool):
         return [Event(job.name, message) for message in messages]
 
     def stop(self) -> None:
-        """Cancel all tasks, and leave the cluster if this pool has joined it."""
+        """Cancel all tasks, and disconnect from the cluster if this pool has connected to it."""
         for task in self._tasks:
             self._ray.cancel(task, force=True)
         self._tasks.clear()
@@ -88,11 +88,11 @@ class RayPool(AbstractPool):
 
 
 def _read_progress(job: Job) -> Progressed:
-    """How far the training of a run is, from the last record of its metrics."""
+    """The progress of the training of a run, from the last record of its metrics."""
     steps = job.recipe["training"]["steps"]
     try:
         records = Metrics(Path(job.folder) / "metrics.jsonl").read()
-    except InputError:  # being rewritten by a run that goes on
+    except InputError:  # a resumed run may be rewriting the file
         records = []
     done = records[-1]["step"] if records else 0
     return Progressed("training", done, steps) if done < steps else Progressed("distilling and judging", 0, 0)

@@ -1,4 +1,4 @@
-"""Results of a sweep: states and results of its points, recovery rates, and the files summary.json, .csv and .html."""
+"""Results of a sweep: status and results of its points, recovery rates, and the files summary.json, .csv and .html."""
 
 import json
 import math
@@ -28,7 +28,7 @@ Outcome = Literal["finished", "failed"]
 
 
 class PointStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A point at some moment: its stage in words, and how much of that stage is done (`total` 0 if unknown).
+    """The status of a point: a text on its stage, and `done` of `total` parts of that stage (`total` 0 if unknown).
 
     `result` is None until the point has ended.
     """
@@ -45,11 +45,11 @@ class PointResult(msgspec.Struct, frozen=True, kw_only=True):
 
     - `changes`: the fields that the point sets; `folder`: its run folder, relative to that of the sweep;
     - `outcome`: `finished`, whatever the verdict, or `failed` with an `error`;
-    - `verdict`: None of a point that failed, and of a recipe with arms;
+    - `verdict`: None for a point that failed, and for a recipe with arms;
     - `formula`: messages and outputs, separated by semicolons, if there is a formula;
-    - `loss`, `network_loss`: least loss of the formula, and the network's, on the same problems; of a flux found by
-      experiments, relative errors on held-out fluxes;
-    - `seconds`: computing time of the run, all its stages together.
+    - `loss`, `network_loss`: least loss of the formula, and that of the network, on the same problems; for a flux found
+      by experiments, relative errors on held-out fluxes;
+    - `seconds`: total computing time of all stages of the run.
     """
 
     name: str
@@ -66,9 +66,9 @@ class PointResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """How many seeds of one combination of the other fields are recovered, with Wilson's interval of 95 %.
+    """The rate of recovery over the seeds of one combination of the other fields, with Wilson's interval of 95 %.
 
-    `of` counts the points with a verdict; `failed` ones have none and are not part of the rate.
+    `of` is the number of points with a verdict; `failed` points have none and are not part of the rate.
     """
 
     changes: recipe.Changes
@@ -83,7 +83,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep that has ended: its folder, the fields varied, a result per point, and recovery rates."""
+    """A sweep that has ended: its folder, the values of the varied fields, one result per point, and recovery rates."""
 
     folder: Path
     recipe: str
@@ -130,15 +130,15 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     middle = (successes + z * z / 2) / (trials + z * z)
     half = z / (trials + z * z) * math.sqrt(successes * (trials - successes) / trials + z * z / 4)
-    # At 0 of n and n of n the interval ends at 0 and 1 exactly; round-off would leave it a little outside.
+    # For 0 of n and n of n the interval ends exactly at 0 or 1, which round-off could exceed.
     low = 0.0 if successes == 0 else middle - half
     return low, 1.0 if successes == trials else middle + half
 
 
 def read_result(point: Point, folder: Path) -> PointResult | None:
-    """The result of a point whose run is finished, None if it is not; `folder` is that of the sweep.
+    """The result of a point, None if its run is not finished; `folder` is that of the sweep.
 
-    Raises InputError if the folder of the point holds a run of another recipe.
+    Raises InputError if the folder of the point has a run of another recipe.
     """
     place = folder / name_run_folder(point)
     if not (place / "run.json").exists():
@@ -201,7 +201,7 @@ def make_failed_result(point: Point, error: str) -> PointResult:
 
 
 def count_rates(results: Iterable[PointResult]) -> tuple[Rate, ...]:
-    """A rate per combination of the fields other than the seed, in the order of the points."""
+    """One rate per combination of the fields other than the seed, in the order of the points."""
     groups: dict[str, list[PointResult]] = {}
     for result in results:
         others = {field: value for field, value in result.changes.items() if field != SEED}
@@ -242,7 +242,7 @@ def write_summary(sweep: Sweep) -> None:
 
 
 def show_changes(changes: recipe.Changes) -> str:
-    """`network.width=16`; `all points` of an empty mapping."""
+    """Changes as text, such as `network.width=16`; `all points` for an empty mapping."""
     return ", ".join(f"{field}={show_value(value)}" for field, value in changes.items()) or "all points"
 
 

@@ -1,4 +1,4 @@
-"""Run a sweep: a recipe and values of its fields in, a folder of runs and a record out."""
+"""`sweep` and `resume_sweep`: run a recipe for all combinations of values of some fields."""
 
 import os
 import shlex
@@ -54,8 +54,8 @@ def sweep(
     `source` and `changes` are those of `ff.discover`; `over` gives the values of each field by its name with dots, such
     as `{"seed": range(10), "network.width": [16, 32]}`. Runs are made in `workers` processes of this machine (`on` is
     "processes"; by default one per core), or as tasks on a Ray cluster ("ray"). The folder is sweeps/RECIPE unless
-    `output` is given. If it holds the same sweep already, what is not finished is run. `tell` is called with every
-    change of a point, `warn` with one line about anything unusual.
+    `output` is given. If it has the same sweep already, only points that are not finished are run. `tell` is called
+    with every change of a point's status, `warn` with one line about anything unusual.
 
     A run that fails with an error does not stop the others: its result has the error. Raises InputError, before
     anything is run, for an argument, a recipe, a field or a value that cannot be used, and for a folder that another
@@ -81,7 +81,7 @@ def resume_sweep(
     tell: Tell = lambda _: None,
     warn: Warn = lambda _: None,
 ) -> Sweep:
-    """Resume the sweep in a folder: run the points that are not finished, failed ones too.
+    """Resume the sweep in a folder: run the points that are not finished, including those that failed.
 
     The other arguments are those of `sweep`. Raises InputError if the folder has no sweep or another process uses it.
     """
@@ -91,7 +91,7 @@ def resume_sweep(
 
 
 def _format_options(changes: recipe.Changes) -> str:
-    """The options of a command that set these fields, with a space before each."""
+    """The options of a command that set these fields, each preceded by a space."""
     options = (f"{field}={recipe.to_toml_value(value)}" for field, value in changes.items())
     return "".join(f" --set {shlex.quote(option)}" for option in options)
 
@@ -149,7 +149,7 @@ def _run_plan(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn:
 
 
 def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, warn: Warn) -> dict[str, PointResult]:
-    """Results by the names of points: those that are finished in the folder are read, the others are run."""
+    """The results by name of the point: those finished in the folder are read, the others are run."""
     points = {point.name: point for point in plan.points}
     results: dict[str, PointResult] = {}
 
@@ -182,7 +182,7 @@ def _run_points(plan: Plan, folder: Path, workers: int, on: str, tell: Tell, war
 
 def _make_job(plan: Plan, point: Point, folder: Path) -> Job:
     command = plan.command and plan.command + _format_options(point.changes)
-    # Absolute: workers on other machines have another working folder.
+    # An absolute path, since workers on other machines have another working folder.
     place = (folder / name_run_folder(point)).absolute()
     return Job(point.name, str(place), recipe.to_dict(point.spec), command)
 

@@ -1,7 +1,7 @@
 """A worker process: it reads one job per line, runs it in its folder, and writes one message per line.
 
-A process of the pool runs `main`. It ends when its input is closed, even during a run: no run goes on without the
-process that started the sweep. An interrupted run is resumed from its checkpoint.
+A process of the pool runs `main`. It ends when its input is closed, even during a run, so that no run continues without
+the process that started the sweep. An interrupted run can be resumed from its checkpoint.
 """
 
 import os
@@ -24,12 +24,12 @@ from fluxforge.run._folder import RunFolder, lock_folder
 
 # Seconds between two messages about progress.
 MESSAGE_INTERVAL = 0.25
-# Seconds to wait for a run folder: its last worker may not have noticed yet that its parent was killed.
+# Seconds to wait for the lock of a run folder: its last worker may not have ended yet after its parent was killed.
 FOLDER_WAIT = 60.0
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A run to make or to resume: name of the point, folder, recipe as plain JSON, and command to be recorded."""
+    """A run to start or to resume: name of the point, run folder, recipe as plain JSON, and command to be recorded."""
 
     name: str
     folder: str
@@ -38,7 +38,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Progressed(msgspec.Struct, frozen=True, tag=True):
-    """What is being done, how much of it is done, and of how much."""
+    """The current stage, the number of its finished parts, and their total number."""
 
     stage: str
     done: int
@@ -66,7 +66,7 @@ Send = Callable[[Message], None]
 
 
 def run_job(job: Job, send: Send) -> Finished | Failed:
-    """Make the run of a job, or resume it; an error becomes a message of one line."""
+    """Start or resume the run of a job; an error becomes a message of one line."""
     try:
         discover_job(job, send)
     except FluxforgeError as error:
@@ -112,7 +112,7 @@ def _wait_until_free(folder: Path) -> None:
 
 
 def _throttle(send: Send) -> Callable[[str, int, int], None]:
-    """Progress as messages: one for each new stage, and otherwise one every MESSAGE_INTERVAL seconds."""
+    """A Progress that sends messages: one for each new stage, and otherwise one every MESSAGE_INTERVAL seconds."""
     last, then = "", 0.0
 
     def tell(what: str, done: int, total: int) -> None:
