@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `fluxforge` with these arguments, or with the process's own, and return the exit code.
+    """Run `fluxforge` with `arguments`, by default those of the process, and return the exit code.
 
     0 on success, 1 if a run failed, 2 for bad input, 130 after Ctrl-C and 143 after a request to terminate.
     """

@@ -1,4 +1,4 @@
-"""Groups, commands and the arguments that several commands share."""
+"""Groups and commands with our layout of help texts, and arguments that several commands share."""
 
 import inspect
 import os
@@ -77,7 +77,7 @@ def command(parent: typer.Typer, *examples: str) -> Callable[[F], F]:
     """Decorator that adds a command to a group; its help is the function's docstring, and ends with examples."""
 
     def add(function: F) -> F:
-        # Typer would keep the docstring's line breaks, which fall in the middle of the terminal's lines.
+        # Typer would keep the line breaks of the docstring, which do not fit the width of the terminal.
         paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
         text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         return parent.command(cls=Command, help=text, epilog=_format_examples(examples))(function)
@@ -86,12 +86,12 @@ def command(parent: typer.Typer, *examples: str) -> Callable[[F], F]:
 
 
 def _format_examples(examples: Sequence[str]) -> str:
-    """The end of a help text: a heading, and a line per example. Typer prints a paragraph as a line."""
+    """The end of a help text: a heading and one paragraph per example, since Typer prints a paragraph as one line."""
     return "\n\n".join([EXAMPLES, *examples])
 
 
 def _prepare_help(parameters: list[Any]) -> list[Any]:
-    """Hide the type of switches, and of positional arguments that have a placeholder: Typer would show <list[str]>."""
+    """Hide the type of switches and of positional arguments with a placeholder, where Typer would show <list[str]>."""
     for parameter in parameters:
         if parameter.param_type_name == "argument" and parameter.metavar is not None:
             parameter.display_type_rich = lambda ctx: None
@@ -100,7 +100,7 @@ def _prepare_help(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-# Copies of names in the library, since shell completion is too slow if it imports the library; a test compares them.
+# Copies of names in the library, since importing it is too slow for shell completion; a test compares them.
 SCHEMES = (
     "euler",
     "midpoint",
@@ -200,7 +200,7 @@ class Times:
 
 
 def refuse_if(clashes: Mapping[str, object]) -> None:
-    """Raise BadParameter with the first message whose condition is true."""
+    """Raise BadParameter with the first message of `clashes` whose condition is true."""
     for message, holds in clashes.items():
         if holds:
             raise typer.BadParameter(message)
@@ -212,14 +212,14 @@ def parse_whole(text: str | int) -> int:
         value = Decimal(text)
     except InvalidOperation:
         value = Decimal("NaN")
-    # The size comes first: the integer of 1e999999999 would fill the memory.
+    # The size is checked first, since int(1e999999999) would fill the memory.
     if not (value.is_finite() and value.copy_abs() <= LARGEST_COUNT and value == int(value)):
         raise typer.BadParameter(f"{str(text)!r:.60} is not a whole number (write 20, or 1e6)")
     return int(value)
 
 
 def complete_one(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """A completion function: those of `names` that begin with what is typed."""
+    """A completion function that returns those of `names` that begin with the typed text."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
@@ -243,7 +243,7 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def check_writable(path: Path | None) -> Path | None:
-    """The path, if it can be written; checked before the work, not after it. BadParameter otherwise."""
+    """Return a path that can be written, or raise BadParameter: a callback of options, so before any work."""
     if path is None:
         return None
     there = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
@@ -261,7 +261,7 @@ def _check_file(path: Path | None) -> Path | None:
 
 
 def check_folder(path: Path | None) -> Path | None:
-    """The path, if it is that of a folder, existing or new, that can be written. BadParameter otherwise."""
+    """Return the path of a folder, existing or new, that can be written, or raise BadParameter."""
     if path is not None and path.exists() and not path.is_dir():
         raise typer.BadParameter(f"{path}: is a file; give the name of a folder")
     return check_writable(path)

@@ -1,4 +1,4 @@
-"""`fluxforge bench`: each benchmark against a peer in the same run."""
+"""`fluxforge bench`: the commands, and the tables that they print."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -156,7 +156,7 @@ def equations(
 
 
 def _show_problems(measured: "Validation") -> None:
-    """Print a table per problem."""
+    """Print one table per problem."""
     from fluxforge.bench._equations import GROUPS
 
     for name, rows in measured.groups.items():
@@ -172,7 +172,7 @@ def _show_problems(measured: "Validation") -> None:
         show(f"FiPy: {HOW_TO_INSTALL}")
 
 
-# Heading, field of the row, and how a value is written.
+# Columns of tables: heading, field of the row, and the function that formats a value.
 COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("scheme", "scheme", str),
     ("mesh", "mesh", str),
@@ -194,7 +194,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
 
 
 def _show_rows(rows: Sequence["Row"]) -> None:
-    """Print the columns that have a value in some row, a dash where a row has none."""
+    """Print a table of the columns that have a value in some row, with a dash for rows without."""
     shown = [column for column in COLUMNS if any(getattr(row, column[1]) is not None for row in rows)]
     cells = [
         ["-" if (value := getattr(row, field)) is None else write(value) for _, field, write in shown] for row in rows

@@ -57,7 +57,7 @@ def _show_triangles(measured: "LimiterBench") -> None:
                 row.scheme,
                 *(number(value, 3) for value in (row.coarse_l1, row.l1)),
                 f"{row.rate:.2f}",
-                # Rounded first: −0.0004 would be shown as −0.000.
+                # Rounded before formatting, since −0.0004 would be shown as −0.000; + 0.0 removes the sign of −0.0.
                 *(f"{round(value, 3) + 0.0:.3f}" for value in (row.total_variation, row.minimum, row.maximum)),
             )
             for row in alike

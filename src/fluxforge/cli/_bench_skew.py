@@ -77,7 +77,7 @@ def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
 
 
 def _show_ranges(measured: "SkewBench") -> None:
-    """Print which fluxes leave the range of the walls, and the extra error of blends that keep it."""
+    """Print how often fluxes exceed the range of values at walls, and the error of blends relative to linear fluxes."""
     columns = ("scheme", "stretched meshes", "range left on", "by at most", "not converged")
     lines = [
         (

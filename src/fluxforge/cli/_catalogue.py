@@ -19,7 +19,7 @@ from fluxforge.scheme._linear import Z, amplification, linear_stages
 from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage
 from fluxforge.scheme._tableau import TABLEAUX
 
-# Narrower terminals get a paragraph per scheme instead of a table.
+# Least width of a terminal for a table; narrower ones get a paragraph per scheme.
 TABLE_FROM = 90
 SUMS = {
     Hop.EDGE: ("Σ_N", "sums over the neighbours N of P"),
@@ -31,7 +31,7 @@ COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "conserves 
 
 
 def list_schemes(*, as_json: bool) -> None:
-    """Print the built-in schemes and the parts that other names combine."""
+    """Print the built-in schemes, and the spaces and time integrators that names of schemes combine."""
     chosen = list(reference.BUILT_IN.values())
     if as_json:
         show_json({"schemes": [_to_record(scheme) for scheme in chosen], **_list_parts()})
@@ -40,7 +40,7 @@ def list_schemes(*, as_json: bool) -> None:
 
 
 def print_scheme(name: str, *, as_json: bool) -> None:
-    """Print the formulas of a scheme, R(z), and its claims; InputError for a name that is none."""
+    """Print the formulas of a scheme, R(z), and its claims; raises InputError for an unknown name."""
     scheme = find(name)
     show_json(_to_record(scheme)) if as_json else _show_scheme(scheme)
 
@@ -57,7 +57,7 @@ def _to_record(scheme: Scheme) -> dict[str, Any]:
 
 
 def _show_list(schemes: Sequence[Scheme]) -> None:
-    """Print a row per scheme, or a paragraph each if the terminal is narrow."""
+    """Print a table with a row per scheme, or a paragraph per scheme on a narrow terminal."""
     if console().width >= TABLE_FROM:
         show_pairs((scheme.name, scheme.summary) for scheme in schemes)
         show()
@@ -129,13 +129,13 @@ def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
 
 
 def _describe_factor(scheme: Scheme) -> str:
-    """R(z), with a remark if no step is stable; or why there is none."""
+    """A text with R(z) and a remark if no step is stable, or with the reason why there is no R(z)."""
     if linear_stages(scheme) is None:
         return "none: the scheme is nonlinear, its step is not linear in T"
     factor = amplification(scheme)
     if factor is None:
         return "none: the scheme has no amplification factor on one cell between walls at T = 0"
-    # R(z) = 1 ± z + …: with a minus, small steps amplify modes that should decay.
+    # R(z) = 1 ± z + …: with the minus sign, short steps amplify modes that should decay.
     growing = sp.diff(factor, Z).subs(Z, 0) < 0
     return _format_factor(factor) + (": no step is stable" if growing else "")
 
@@ -171,14 +171,14 @@ def _yes_or_no(claim: bool | None) -> str:
 
 
 def _format_space(claims: Claims) -> str:
-    """The mesh families of each order, highest first: `2: squares, cross; 0: right`."""
+    """A text with the mesh families of each claimed order, highest first, as `2: squares, cross; 0: right`."""
     orders = sorted(set(claims.space.values()), reverse=True)
     groups = (", ".join(family for family, value in claims.space.items() if value == order) for order in orders)
     return "; ".join(f"{order:g}: {families}" for order, families in zip(orders, groups, strict=True)) or "-"
 
 
 def _format_factor(factor: sp.Expr) -> str:
-    """R(z) with the powers of z in ascending order."""
+    """R(z) as text, with the powers of z in ascending order."""
     top, bottom = sp.fraction(sp.together(factor))
     scale = sp.Poly(bottom, Z).coeff_monomial(1) or sp.Integer(1)
     top, bottom = sp.Poly(top, Z), sp.Poly(bottom, Z)
@@ -203,7 +203,7 @@ def list_equations(*, as_json: bool) -> None:
 
 
 def print_equation(name: str, *, as_json: bool) -> None:
-    """Print an equation in full; InputError for a name that is none."""
+    """Print an equation in full; raises InputError for an unknown name."""
     equation = find_equation(name)
     show_json(_equation_record(equation)) if as_json else _show_equation(equation)
 

@@ -28,7 +28,7 @@ def certify(
 ) -> None:
     """Certify a scheme, write and print the certificate; `options` are further arguments of `fluxforge.verify`.
 
-    Raises FluxforgeError after that if a claim is contradicted or not established.
+    Raises FluxforgeError at the end if a claim is contradicted or not established.
     """
     scheme = find(name, equation)
     one = None if mesh is None else read(mesh)

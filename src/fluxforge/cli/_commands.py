@@ -1,6 +1,6 @@
 """The commands verify, schemes, equations and doctor.
 
-Each imports what it runs only when it runs: `fluxforge --help` and shell completion do not wait for JAX.
+Each imports the library when it runs, so that `fluxforge --help` and shell completion do not wait for JAX.
 """
 
 from pathlib import Path

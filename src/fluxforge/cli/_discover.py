@@ -1,6 +1,6 @@
 """The options of `fluxforge discover` and `fluxforge reproduce`.
 
-Each command imports what it runs only when it runs: `fluxforge --help` and shell completion do not wait for JAX.
+Each command imports the library when it runs, so that `fluxforge --help` and shell completion do not wait for JAX.
 """
 
 import sys
@@ -90,7 +90,7 @@ def discover(
 
 
 def _merge_changes(option_changes: "Changes", settings: list[str]) -> "Changes":
-    """The fields set by their own options and by --set; BadParameter for a field set by both."""
+    """The changes by options of their own and by --set; raises BadParameter for a field that is set by both."""
     if not settings:
         return option_changes
     from fluxforge import recipe
@@ -114,7 +114,7 @@ PARTS = (
     "consistency",
 )
 PRESETS = ("quick", "paper")
-# Not a part of the paper: run only where it is named.
+# The gallery is not a part of the paper, and runs only if it is named.
 GALLERY = "gallery"
 
 

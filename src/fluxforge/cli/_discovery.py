@@ -44,7 +44,7 @@ def resume_run(folder: Path, as_json: bool) -> None:
 
 
 def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool) -> None:
-    """Run `work` with progress and print its result; exit code 1 if it is not what the recipe expects."""
+    """Run `work` with a progress bar and print the result; exit code 1 if it is not what the recipe expects."""
     with offer_resume("discover", folder, "run.json"), question_bar(name, quiet=as_json) as tell:
         run = work(count_done(tell))
     if isinstance(run.result, Discovery) and run.result.ended_by_clock:
@@ -82,7 +82,7 @@ def show_result(run: Run, folder: Path) -> None:
 
 
 def explain_failure(run: Run) -> str | None:
-    """Why a run did not end as its recipe expects; None if it did."""
+    """A text on why a run did not end as its recipe expects; None if it did."""
     result = run.result
     if isinstance(result, CarryResult | LimiterResult | SkewResult):
         return None if result.as_expected else f"{result.verdict}, but {result.expected} was expected"
@@ -147,9 +147,9 @@ def _show_formula(result: Discovery) -> None:
 
 
 def headline(result: Discovery) -> str:
-    """The verdict, and the share of the network's step that the formula explains."""
+    """A text with the verdict and the share of the network's step that the formula does not explain."""
     if result.explained is None or result.explained.least is None:
-        # Runs finished before there were three verdicts have no more than this.
+        # Runs of older versions record only whether a formula was recovered.
         return "recovered" if result.recovered else "refused; no formula was accepted"
     unexplained = 1.0 - result.explained.least
     if result.verdict == "recovered":
@@ -231,7 +231,7 @@ def _show_experiment(result: Discovery, record: FluxRecord) -> None:
 
 
 def _show_skew(result: SkewResult) -> None:
-    """Print the verdict with its reasons, the choices of the free coefficient, and errors beside the corrected flux."""
+    """Print the verdict with its reasons, the chosen coefficients, and errors relative to the corrected flux."""
     show(f"{result.recipe}: {result.verdict}\n")
     show_pairs(text.split(": ", 1) for text in result.reasons)
     errors = f"flux errs by {result.network_error:.2%} on unseen meshes, the two-point flux by {result.plain_error:.0%}"

@@ -24,7 +24,7 @@ class Target(StrEnum):
     JSON = "json"
 
 
-# The kinds of file that a mesh is written to, by the language of the code that reads it.
+# Suffix of the mesh file, by the format of the code that reads it.
 MESH_FORMATS = {Target.C: "h", Target.NUMPY: "npz", Target.JAX: "npz"}
 
 
@@ -80,7 +80,7 @@ def export(
     if mesh is None:
         write_text(output, code)
     else:
-        # All is computed before a file is written: a mesh that is refused leaves nothing half written.
+        # Everything is computed before a file is written, so that an invalid mesh leaves no files behind.
         graph = _read_graph(mesh, boundary or [])
         if to is Target.C:
             check_lines(resolved_scheme, graph)

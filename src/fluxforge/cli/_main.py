@@ -1,4 +1,4 @@
-"""The command line: its commands, and how one ends, with an exit code and at most one error line."""
+"""The command line: its commands, exit codes, and the one line on stderr with which a command fails."""
 
 import os
 import sys
@@ -87,7 +87,7 @@ app.add_typer(bench, name="bench")
 
 
 USAGE, FAILED, INTERRUPTED, CLOSED_PIPE, TERMINATED = 2, 1, 130, 141, 143
-# The module of Typer's usage errors differs between versions; that BadParameter is a subclass does not.
+# Typer's class of usage errors is in different modules in its versions; in all of them it is the base of BadParameter.
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
@@ -115,7 +115,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def _split_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """The arguments without `--debug`, and whether it was among them: users append it to the line that failed."""
+    """The arguments without `--debug`, and whether it was among them; users may append it to any command."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [word for word in arguments[:end] if word != "--debug"]
     return [*kept, *arguments[end:]], len(kept) < end
@@ -125,7 +125,7 @@ def _split_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
 def _hide_warnings(debug: bool) -> Iterator[None]:
     """Hide RuntimeWarnings, such as overflow, unless `--debug` or `python -W` asks for them.
 
-    The commands report their causes themselves, such as a field that is not finite.
+    The commands report the cause of such a warning, for instance a field that is not finite.
     """
     with warnings.catch_warnings():
         if not (debug or sys.warnoptions):
@@ -139,7 +139,7 @@ def _invoke(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except SystemExit as finished:
-        # Typer exits this way after printing shell completions.
+        # Typer raises SystemExit after printing shell completions.
         code = finished.code
     return code if isinstance(code, int) else 0
 
@@ -161,17 +161,17 @@ def _report_error(error: Exception) -> int:
 
 
 def _describe_usage(error: Any) -> str:
-    """Typer's message, and the command that prints the help."""
+    """The message of a usage error on one line, and the command that prints the help."""
     path = "fluxforge" if error.ctx is None else error.ctx.command_path
     message = one_line(error.format_message()).replace(": Value error, ", ": ")
     if getattr(error, "param", None) is None:
-        # The message is ours, and names the option: Typer's words would be put before it.
+        # A message of this package already names the option: remove the words that Typer puts before it.
         message = message.removeprefix("Invalid value: ")
     return f"{message.rstrip('.')} (see {path} --help)"
 
 
 def _escape_unprintable() -> None:
-    """Print an escape code for a character that the terminal's encoding lacks, such as Δ, instead of failing."""
+    """Let stdout and stderr print an escape code for characters that their encoding lacks, such as Δ."""
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")

@@ -130,15 +130,15 @@ def _generate(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Call a function of `fluxforge.mesh` by its name, and describe the mesh."""
+    """Generate a mesh by the function `name` of `fluxforge.mesh`, write and describe it."""
     files = {"file": output, "plot": plot}
     _run(lambda meshes: getattr(meshes, name)(*arguments, **options), "generating the mesh", files, as_json=as_json)
 
 
 def _run(make: Callable[[Any], "Mesh"], what: str, files: Mapping[str, Path | None], *, as_json: bool) -> None:
-    """Make a mesh, write it to `files["file"]` and draw it in `files["plot"]` where these are given, describe it.
+    """Make a mesh, write it to `files["file"]` and draw it to `files["plot"]` if given, and print a description.
 
-    `make` is called with `fluxforge.mesh`, which is imported here: shell completion does without it.
+    `make` is called with the module `fluxforge.mesh`, which is imported here and not for shell completion.
     """
     with show_status(what, quiet=as_json):
         from fluxforge import mesh as meshes
@@ -180,7 +180,7 @@ def _describe(info: "MeshInfo") -> Iterator[tuple[str, str]]:
 
 
 def parse_vertices(text: str) -> list[tuple[float, float]]:
-    """Parse "0,0 1,0 1,1" into pairs of numbers; InputError names the vertex that is wrong."""
+    """Parse "0,0 1,0 1,1" into pairs of numbers; raises InputError that names the invalid vertex."""
     vertices = []
     for k, word in enumerate(text.replace(";", " ").split()):
         try:

@@ -125,7 +125,7 @@ def format_value(value: float | None, form: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits; a dash for None."""
+    """A number with `digits` significant digits; a dash for None."""
     return format_value(value, f".{digits}g")
 
 
@@ -139,7 +139,7 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-# Seconds between lines of progress in a log.
+# Least number of seconds between lines of progress if stderr is not a terminal.
 LOG_INTERVAL = 30.0
 
 
@@ -156,9 +156,9 @@ class _Count(ProgressColumn):
 
 @contextmanager
 def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on stderr; yield a function to call with the count done, or None if quiet or not a terminal.
+    """Show a bar on stderr; yield a function of the number done, or None if quiet or not on a terminal.
 
-    The clock starts at the first call, so that the rate excludes preparation.
+    The clock starts at the first call, so that the rate excludes the preparation.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -181,7 +181,7 @@ def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterat
 
 @contextmanager
 def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Show a bar on stderr; yield a function to call with the current item, its number and the total, or None if quiet.
+    """Show a bar on stderr; yield a function of the current item, its number and the total, or None if quiet.
 
     If stderr is not a terminal, it writes a line at most every LOG_INTERVAL seconds.
     """
@@ -230,7 +230,7 @@ def show_status(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], N
 
 @contextmanager
 def offer_resume(command: str, folder: Path, marker: str) -> Iterator[None]:
-    """If the block is interrupted, or the disk fails, and the folder has a file `marker`, say how to continue.
+    """If the block is interrupted or the disk fails, and the folder has a file `marker`, print how to continue.
 
     Interruptions are raised again; a StorageError is raised with the command in its message.
     """

@@ -1,4 +1,4 @@
-"""Parameters of an equation from the text of --set."""
+"""Parameters of an equation from the values of --set."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -23,8 +23,8 @@ def read_settings(
 
     Returns the equation, or None for that of the scheme, and the values of its parameters.
 
-    Raises InputError, naming the parameter, for a text that is no setting, a name given twice, and a file that cannot
-    be read or has neither a value per cell nor one per face.
+    Raises InputError, naming the parameter, for a text of another form, a name given twice, and a file that cannot be
+    read or has neither one value per cell nor one per face.
     """
     settings: dict[str, Given] = {}
     for text in texts:

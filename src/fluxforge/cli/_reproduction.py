@@ -25,7 +25,7 @@ from fluxforge.sweeps._plan import parse_seeds
 from fluxforge.sweeps._pool import check_workers, run_processes
 from fluxforge.sweeps._worker import Job
 
-# The most differing numbers shown per part.
+# Largest number of differing numbers that are printed per part.
 MOST_SHOWN = 8
 
 
@@ -53,7 +53,7 @@ def run(names: Sequence[str], folder: Path, *, check: Path | None, as_json: bool
 
 
 def _to_document(results: Mapping[str, Document], whole: Reproduction, compared: Comparison | None) -> Document:
-    """The document of a single part; of several, or with a comparison, all of them and the claims of the paper."""
+    """The document of a single part; for several, or with a comparison, all documents and the claims of the paper."""
     if compared is not None:
         return {"parts": results, **msgspec.to_builtins(whole), "check": compared.document()}
     if len(results) > 1:
@@ -113,7 +113,7 @@ def _show_part(part: PartComparison) -> None:
 
 
 def _describe_tolerance(moved: Moved) -> str:
-    """The fresh value of a number that differs, its kind, by how much it differs, and the difference allowed."""
+    """A text on a number that differs: fresh value, kind, difference, and allowed difference."""
     if moved.fresh is None:
         return f"missing, {moved.kind}"
     value = f"{moved.fresh:.10g}, {moved.kind}"
@@ -123,7 +123,7 @@ def _describe_tolerance(moved: Moved) -> str:
 
 
 def _show_tables(name: str, document: Document) -> None:
-    """Print the tables of a part, for parts that have any."""
+    """Print the tables of a part, if it has any."""
     match PARTS[name].read(document):
         case rates.Result() as result:
             _show_rates(result)

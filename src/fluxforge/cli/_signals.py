@@ -1,7 +1,7 @@
 """Signals that stop a command: an exception unwinds it, so that no half-written file remains.
 
-A signal handler's exception is lost if it is raised inside a callback of the garbage collector, which JAX's compiler
-keeps busy. So the request is remembered too, and `raise_lost_signal` raises it again at the next step of the work.
+An exception that a signal handler raises inside a callback of the garbage collector is lost, which is likely while JAX
+compiles. Therefore the signal is also recorded, and `raise_lost_signal` raises the exception again later.
 """
 
 import signal
@@ -12,7 +12,7 @@ from types import FrameType
 
 
 class TerminatedError(BaseException):
-    """The process received SIGTERM. Not an Exception, so that no handler in between catches it."""
+    """The process received SIGTERM. It is not a subclass of Exception, so that no `except Exception` catches it."""
 
 
 _received: list[type[BaseException]] = []
@@ -41,7 +41,7 @@ def handle_signals() -> Iterator[None]:
 
 
 def raise_lost_signal() -> None:
-    """Raise the exception of a signal that was received, in case the handler's own was lost."""
+    """Raise the exception of a received signal again, in case the one raised by the handler was lost."""
     if _received:
         raise _received[0]
 

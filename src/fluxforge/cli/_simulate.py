@@ -213,7 +213,7 @@ def simulate(
 
 
 def _parse_step(text: str | None) -> float | Literal["auto"] | None:
-    """A number, or the word auto."""
+    """The value of --dt: a number, or "auto"; raises BadParameter for anything else."""
     if text is None or text == "auto":
         return text  # type: ignore[return-value]
     try:
@@ -223,7 +223,7 @@ def _parse_step(text: str | None) -> float | Literal["auto"] | None:
 
 
 def _parse_every(text: str | None) -> float | None:
-    """A whole number of steps, or a time: a number with a decimal point."""
+    """The value of --save-every: an int for steps, or a float for a time, which has a decimal point."""
     if text is None:
         return None
     if "." not in text:

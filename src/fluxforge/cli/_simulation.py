@@ -32,7 +32,7 @@ from fluxforge.stepping._trained import TrainedNetwork
 
 
 def prepare(names: Sequence[str], output: Output) -> None:
-    """Check the output folder before anything is computed: InputError if it contains an earlier run."""
+    """Prepare the output folder before anything is computed; raises InputError if it contains an earlier run."""
     if output.folder is not None:
         prepare_folder(output.folder, [_find_method(name).name for name in names], overwrite=output.overwrite)
 
@@ -58,7 +58,7 @@ class Problem:
         equation: str | None,
         settings: Sequence[str],
     ) -> "Problem":
-        """Read the mesh and the fields that are given as files."""
+        """Read the mesh, and the fields and parameters that are given as files."""
         mesh = read(file)
         conditions = read_conditions(boundary, "--boundary")
         chosen, parameters = read_settings(settings, equation, mesh)
@@ -71,17 +71,17 @@ def _read_value(text: str, cells: int) -> str | np.ndarray:
 
 
 def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **options: Any) -> None:
-    """Run schemes, write and print the results, compared with the first; InstabilityError after that if one blew up.
+    """Run schemes, write the results, print them compared with the first; InstabilityError at the end for a blow-up.
 
     `options` are further arguments of `fluxforge.simulate`.
     """
     schemes = [_find_method(name, problem.equation) for name in names]
-    # The library leaves the mode to its caller.
+    # The library leaves the choice of the 64-bit mode to its caller.
     jax.config.update("jax_enable_x64", True)
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
     total = None if times.end_time is not None else (times.steps or 50) * len(schemes)
     quiet = output.as_json
-    # Python's warnings are among the notes.
+    # These warnings are printed as notes.
     with progress_bar(what, total, quiet=quiet) as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         comparison = compare(
@@ -113,10 +113,13 @@ def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **
 
 
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
-    """A scheme by name or file; of a run, by its folder, the network, or the scheme where the network is no step."""
+    """A scheme by name or file; for a run folder its network, or its scheme if the network is not a step.
+
+    Raises InputError for a run without formula whose network is not a step.
+    """
     if not (Path(name) / "run.json").is_file():
         return find(name, equation)
-    # Imported here, with all that trains: few simulations need it.
+    # Imported here, since it imports all of training, which few simulations need.
     from fluxforge.pipeline._run import load_run
 
     run = load_run(name)
@@ -128,14 +131,14 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
 
 
 def _raise_if_unstable(done: Simulation) -> None:
-    """Raise InstabilityError, with the number of steps that the run was to take, if it blew up."""
+    """Raise InstabilityError if a run blew up; the message has the planned number of steps."""
     if done.blew_up_at is not None:
         of = "" if done.problem.end_time is not None else f" of {done.problem.steps or 50}"
         raise InstabilityError(f"scheme {done.scheme!r} blew up at step {done.blew_up_at}{of}")
 
 
 def _write(done: Comparison | Simulation, output: Output) -> list[Path]:
-    """Write the files of a run or of several; nothing without a folder."""
+    """Write the files of a run or of a comparison, and return their paths; none without a folder."""
     if output.folder is None:
         return []
     if isinstance(done, Simulation):
@@ -144,7 +147,7 @@ def _write(done: Comparison | Simulation, output: Output) -> list[Path]:
 
 
 def _document(comparison: Comparison, files: Sequence[Path]) -> dict[str, Any]:
-    """The summary of a run; of several, their summaries and the table of comparison."""
+    """The JSON document: the summary of one run, or the summaries of several and the table of their comparison."""
     summaries = [asdict(simulation.summary()) for simulation in comparison.simulations]
     if len(summaries) == 1:
         return {**summaries[0], "files": list(files)}
@@ -166,7 +169,7 @@ def _show_results(comparison: Comparison, problem: Problem, files: Sequence[Path
 
 
 def _show_files(files: Sequence[Path]) -> None:
-    """Print the files by folder, the .vtu fields counted."""
+    """Print the names of files by folder, and of .vtu files only their number."""
     for folder in dict.fromkeys(path.parent for path in files):
         here = [path for path in files if path.parent == folder]
         fields = sum(path.suffix == ".vtu" for path in here)
@@ -175,7 +178,7 @@ def _show_files(files: Sequence[Path]) -> None:
 
 
 def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
-    """The lines of a summary."""
+    """The lines of a run's summary: labels and values as text."""
     summary = done.summary()
     yield "scheme", done.scheme
     yield "cells", f"{done.graph.cells:,}"
@@ -196,7 +199,7 @@ def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
 
 
 def _show_table(comparison: Comparison) -> None:
-    """Print the schemes with their differences to the first one."""
+    """Print a table of the schemes with their differences from the first one."""
     columns = ("scheme", "L2 difference", "max difference", "min", "max", "mean", "per step", "outcome")
     rows = [
         (
@@ -214,7 +217,7 @@ def _show_table(comparison: Comparison) -> None:
 def run_steady(
     names: Sequence[str], output: Output, problem: Problem, *, diffusivity: float | None, solver: str
 ) -> None:
-    """Solve for the steady state of one scheme; raises InputError for several, and for a solver it does not take."""
+    """Solve for the steady state of one scheme; raises InputError for several schemes, --gif or another solver."""
     if len(names) > 1 or output.gif:
         raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
     if solver not in SOLVERS_OF_STEADY_STATES:
@@ -255,7 +258,7 @@ def run_again(folder: Path, output: Output) -> None:
 
 
 def continue_run(folder: Path, output: Output, times: Times) -> None:
-    """Continue from the last field of a folder."""
+    """Continue the run of a folder from its last saved field."""
     _run_saved(continue_problem(folder, **vars(times)), output, before=None)
 
 

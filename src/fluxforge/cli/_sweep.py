@@ -1,4 +1,4 @@
-"""The command sweep: its options, the live table, and how it shows the result."""
+"""The command sweep: its options, the live table, and the output of the result."""
 
 import os
 import shlex
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("point", "stage", "verdict", "formula", "loss", "seconds")
 RATE_COLUMNS = ("setting", "recovered", "rate", "95 % interval", "approximation", "refused", "failed")
-# Rows that the live table shows beside those that are running: it must fit the terminal.
+# Lines of the terminal that the live table needs for other things than rows of points.
 FRAME = 6
 
 
@@ -78,7 +78,7 @@ def sweep(
         raise typer.BadParameter("--resume goes on with a sweep as it was begun: give only --workers, --on and --json")
     if resume is None and not over:
         raise typer.BadParameter("--over is missing: give the values of a field, such as --over seed=0:10")
-    # This process reads versions and the memory of the device, and leaves the device to its workers.
+    # This process only reads versions and the memory of the device, which it must not reserve: its workers use it.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     with show_status("loading", quiet=as_json):
         from fluxforge import sweeps
@@ -97,7 +97,7 @@ def sweep(
 
 
 def _prepare(name: str, over: list[str], settings: list[str], preset: str | None) -> tuple[Any, dict[str, Any]]:
-    """The recipe with what --set changes, and the values of --over; BadParameter for a field in both."""
+    """The recipe with the changes of --set, and the values of --over; raises BadParameter for a field in both."""
     from fluxforge import recipe, sweeps
 
     base, values, changes = recipe.load(name, preset=preset), sweeps.parse_over(over), recipe.assignments(settings)
@@ -107,13 +107,13 @@ def _prepare(name: str, over: list[str], settings: list[str], preset: str | None
 
 
 def _discover_words(name: str, settings: list[str], preset: str | None) -> list[str]:
-    """The words of the single run that a point is, without its own fields."""
+    """The words of the `fluxforge discover` command of a point, without the fields that the sweep varies."""
     words = ["fluxforge", "discover", name, *(["--preset", preset] if preset else [])]
     return [*words, *(word for text in settings for word in ("--set", text))]
 
 
 def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
-    """Do the work with a live table and show its result; exit code 1 if a point failed."""
+    """Run `work` with a live table and print the result; exit code 1 if a point failed."""
     with offer_resume("sweep", folder, "sweep.json"), _live_table(quiet=as_json) as tell:
         ended = work(tell=tell, warn=warn)
     if as_json:
@@ -132,7 +132,7 @@ def _run(work: Callable[..., "Sweep"], folder: Path, as_json: bool) -> None:
 
 @contextmanager
 def _live_table(*, quiet: bool) -> Iterator[Callable[["PointStatus"], None]]:
-    """Yield a function that shows the state of a point: in a table on a terminal, as a line elsewhere."""
+    """Yield a function that shows the status of a point: in a table on a terminal, otherwise as a line."""
     if quiet:
         yield lambda status: raise_lost_signal()
     elif not sys.stderr.isatty():
@@ -151,7 +151,7 @@ def _live_table(*, quiet: bool) -> Iterator[Callable[["PointStatus"], None]]:
 
 
 def tabulate_points(states: Mapping[str, "PointStatus"], height: int) -> Table:
-    """Points that are running, then the last to have ended, as many as the terminal has lines for."""
+    """A table of the points that ended last, as many as fit in `height` lines, and of those that are running."""
     running = [state for state in states.values() if state.result is None and state.stage != "waiting"]
     ended = [state for state in states.values() if state.result is not None]
     waiting = len(states) - len(running) - len(ended)
@@ -182,7 +182,7 @@ def _row(name: str, stage: str, result: "PointResult | None") -> tuple[str, ...]
 
 
 def _write_line(status: "PointStatus") -> None:
-    """Write a line when a point starts or ends."""
+    """Write a line to stderr when a point starts or ends."""
     raise_lost_signal()
     if status.result is None and status.stage not in ("starting", "resuming"):
         return
@@ -197,7 +197,7 @@ def _write_line(status: "PointStatus") -> None:
 
 
 def _shorten_formulas(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The rows with formulas cut to what the other columns leave of the line; summary.csv has them whole."""
+    """The rows with formulas truncated to the width that other columns leave; summary.csv has them in full."""
     place = columns.index("formula")
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     room = max(console().width - (sum(widths) - widths[place]) - 3 * (len(columns) - 1), len("formula"))
