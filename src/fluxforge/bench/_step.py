@@ -269,8 +269,8 @@ def best_seconds(tasks: Mapping[str, Callable[[int], object]], *, rounds: int = 
 def _count_repetitions(task: Callable[[int], object]) -> int:
     """The number of repetitions that take at least LEAST_SECONDS, a power of two found by doubling.
 
-    One repetition is not timed alone, since the start of a task may take longer. From 16 on it is a multiple of the
-    groups of 2 or 8 in which steps may be compiled.
+    One repetition is not timed alone, since the start of a task may take longer. From 16 on it is a multiple of 16,
+    since steps may be taken in groups of two or eight.
     """
     task(2)
     count, seconds = 2, 0.0

@@ -153,7 +153,7 @@ def _count_kinds(numbers: Mapping[str, Number]) -> dict[str, int]:
 def _find_digits(document: Document, numbers: Mapping[str, Number]) -> int | None:
     """The number of digits to which a document was rounded; None if it was not.
 
-    Documents of older versions do not state it: it is KEPT_DIGITS if no number has more.
+    If a kept document does not state it, it is KEPT_DIGITS, unless a number has more.
     """
     if isinstance(stated := document.get("digits"), int):
         return stated

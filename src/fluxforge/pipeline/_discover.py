@@ -199,8 +199,7 @@ def check_networks(spec: recipe.Recipe) -> None:
 class RunKind(Generic[SomeResult]):
     """The functions for one kind of runs: check a recipe before the run, run it to its outcome, write the report.
 
-    If `verified`, the report shows the whole certificate, which is not stored and is computed again for a report that
-    is written again.
+    If `verified`, the report shows the whole certificate, which is computed again when the report is written again.
     """
 
     discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[SomeResult]]

@@ -259,7 +259,7 @@ def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
 
 
 def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: str | None) -> bool:
-    """Whether a run ended as its recipe expects; a recovery where an approximation is expected counts as such.
+    """Whether a run ended as its recipe expects; a recovery is also accepted where an approximation is expected.
 
     `scheme` is the name of the built-in scheme that equals the formula, None if there is none. A recovery from exact
     answers of the equation must equal one; with another law, noise or a residual it need not.

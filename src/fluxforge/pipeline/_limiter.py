@@ -41,7 +41,7 @@ TEST_ROWS = 32_768
 STANDARD_ERRORS = 2.0
 # Number of profiles drawn as for the refit: the standard error after 2,048 steps is then 0.017.
 REFIT_ROWS = 4096
-# Profiles of the refit are taken to have another distribution than fresh ones if ratios differ by more standard errors.
+# Largest difference, in standard errors, of ratios on profiles of the refit and on fresh ones of the same distribution.
 LEAST_STANDARD_ERRORS = 4.0
 # Number of fresh profiles for the network: fewer, since its errors decide nothing and its steps take ten times as long.
 NETWORK_ROWS = 2048

@@ -126,7 +126,7 @@ def decimals(value: float | None, places: int = 3) -> str:
 
 
 def set_powers(text: str) -> str:
-    """A text with its numbers as by `number` (1.5e-16 as 1.5 × 10⁻¹⁶), Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
+    """A text with 1.5e-16 as 1.5 × 10⁻¹⁶ (and 1.5e-1 as 0.15), Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
     text = _POWER_OF.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)
     text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_SUBSCRIPTS), text)
     return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)

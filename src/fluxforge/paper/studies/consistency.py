@@ -31,7 +31,8 @@ NAME = "consistency"
 STEADY_SCHEMES = ("euler", "corrected", "two-hop-printed")
 DIFFUSING = ("euler", "two-hop", "two-hop-printed")
 IMPLICIT = ("crank-nicolson", "crank-nicolson-printed")
-# Irregular meshes come from two generators: built-in ones are the same everywhere, and more alike locally.
+# Irregular meshes are made by two generators: those of the built-in one are equal on all machines, and neighbouring
+# cells are more similar in them.
 GMSH = "irregular (gmsh)"
 # Values of n by preset and family: meshes have n² squares or 2n² triangles.
 SIZES: Mapping[str, Mapping[str, tuple[int, ...]]] = {

@@ -119,7 +119,7 @@ class Result(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Config(StudyConfig):
-    """Mesh sizes, Δt in Fourier steps, and number of processes: in parallel, since they do not affect memory."""
+    """Mesh sizes, Δt in Fourier steps, and number of parallel processes, which would disturb times but not memory."""
 
     cells: tuple[int, ...] | None = None
     fractions: tuple[float, ...] = FOURIER

@@ -248,8 +248,8 @@ def _is_flat(exponents: Mapping[str, float | None]) -> bool:
 def _is_flux_twice(row: Row) -> bool:
     """Whether a formula with the flux applied twice was recovered, or the powers of the two-hop term are those of it.
 
-    The powers alone are not enough: they are fitted to weights of all sizes, and may be wrong by up to a half even if
-    the formula explains 99 % of the step.
+    The powers alone would miss some seeds: they are fitted to weights of all sizes, and may be wrong by up to a half
+    even if the formula explains 99 % of the step.
     """
     if row.verdict == "recovered" and has_constants(row, TWO_PATHS):
         return True

@@ -37,7 +37,7 @@ SEED = 0
 # The geometry of the training set as printed in the paper.
 PRINTED = {"V": math.sqrt(3.0), "A": 2.0, "delta": 2.0 / math.sqrt(3.0), "ratio": 1.0}
 EXACT = 1e-12
-# "Non-constant": the relative spreads of V, A and δ on every irregular mesh over those on any regular one, at least.
+# "Non-constant": the least ratio of the spreads of V, A and δ on an irregular mesh to those on a regular one.
 SPREAD_RATIO = 2.0
 # "Regular cell shape": the least mean quality of a regular mesh; 1 is equilateral.
 REGULAR_SHAPE = 0.9

@@ -49,7 +49,7 @@ NAME = "symbolic"
 FLUX = symbol("alpha") * symbol("A") / symbol("delta")
 SEEDS = {"quick": 3, "paper": 10}
 RECIPES = ("first-order", "first-order-pinn")
-# A refitted constant is exact if it differs by at most this share.
+# A refitted constant is exact if it differs from that of the scheme by at most this share.
 EXACT = 1e-3
 PAIRS = "on random pairs of triangles"
 
