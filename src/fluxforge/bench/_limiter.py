@@ -182,6 +182,7 @@ def _waves(run: Run) -> dict[str, WaveRow]:
 
 
 def turn_sine(run: Run, cells: int, turns: int) -> WaveRow:
+    """Errors of a sine on `cells` cells after `turns` periods."""
     return _row(run, average_cells(0.0, 1.0, cells, _sine), 1.0, float(turns), SMOOTH_COURANT)
 
 

@@ -226,6 +226,7 @@ def _common_size(meshes: Sequence[Mesh]) -> Size:
 
 
 def compare_refinements(case: Case, kind: str, name: str, coarse: Ran, fine: Ran) -> TriangleRow:
+    """The row of a scheme from its runs on the coarser and the finer mesh of a kind."""
     errors = [relative_l1(ran.graph, ran.final, ran.exact) for ran in (coarse, fine)]
     u, graph = fine.final, fine.graph
     return TriangleRow(

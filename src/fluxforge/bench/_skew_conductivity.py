@@ -88,6 +88,7 @@ def line_mesh(n: int, seed: int) -> Mesh:
 
 
 def measure_error(scheme: str, mesh: Mesh, cases: Sequence[_Case]) -> tuple[int, float]:
+    """The number of cells, and the root mean square of the L2 errors of a scheme over the cases."""
     squares, cells = [], 0
     for case in cases:
         solution = steady(

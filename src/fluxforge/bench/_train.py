@@ -150,6 +150,7 @@ def _repeat_in_blocks(task: Task, block: int) -> Task:
 
 
 def record_rates(ours: OurTraining, rates: Mapping[str, float], *, seeds: int, steps: int) -> TrainBench:
+    """The record of the rates, by name of the task, in steps per second."""
     (pyg, threads), (prepared, prepared_threads) = _fastest_rate(rates, "pyg"), _fastest_rate(rates, "pyg_prepared")
     device = jax.devices()[0]
     return TrainBench(

@@ -88,6 +88,7 @@ def deformation(sizes: Sizes) -> list[Row]:
 
 
 def deformation_row(name: str, profile: Profile, scheme: str, n: int) -> Row:
+    """The row of a tracer in the deformational flow on n × n squares after one period."""
     mesh = squares(n)
     initial = cell_means(mesh, profile)
     run = simulate(

@@ -53,9 +53,11 @@ from fluxforge.train._train import train
 
 # Problems per set that constants are refitted to, and number of independent sets, from which their scatter follows.
 REFIT_PROBLEMS, REFIT_SETS = 512, 5
+# Key of the problems on which MLPs are sampled.
 _SAMPLES = 2**29
 # A fitted power is taken as the nearest whole number if it differs from it by no more than this.
 POWER_TOLERANCE = 0.25
+# Number of problems per Δt to which the constants of the route `stencil` are fitted.
 PROBLEMS = 24
 
 

@@ -66,9 +66,10 @@ Step: TypeAlias = Callable[[Problem], State]
 # Steps are equal if they differ by at most this share of their largest change: the round-off of u' = u + Δt(…) is 1e-16
 # of u, and the change at the shortest trained Δt is 1e-2 of u.
 STEP_TOLERANCE = 1e-9
-# Factors by which parameters are changed, one after the other: a formula with a number in place of a parameter then
-# differs from the scheme.
+# Factors by which parameters are changed, assigned cyclically in the order of names: a formula with a number in place
+# of a parameter then differs from the scheme.
 FACTORS = (1.37, 0.71, 1.13)
+# Number of problems on which a formula is compared with built-in schemes, and their key.
 PROBLEMS = 64
 _NUMBER = 2**29 + 2**21
 

@@ -118,6 +118,7 @@ def lower_rate(config: Config, changes: recipe.Changes) -> recipe.Changes:
 
 
 def name_folder(variant: str) -> str:
+    """The name of the run folder of a variant: `theta` for θ, hyphens for spaces, no commas."""
     plain = variant.replace("θ = ½", "theta-half").replace("θ = ", "theta-").replace(",", "")
     return plain.replace(" ", "-")
 
@@ -184,6 +185,7 @@ def minimise_residuals(config: Config) -> tuple[dict[str, Direct], dict[str, Dir
 
 
 def minimise(base: recipe.Recipe, changes: recipe.Changes, layers: int, problems: Mapping[float, Problem]) -> Direct:
+    """The constants with which `layers` layers of the flux have least residual on `problems`, given by Δt."""
     spec = recipe.override(base, changes)
     start = {f"{letter}{k}": 1.0 / (layers + 1 - k) for k in range(1, layers + 1) for letter in "ac"}
     free = layer_stages(FLUX, start, layers)
