@@ -11,7 +11,7 @@ from scipy.linalg import expm
 from fluxforge import recipe
 from fluxforge.data import divide, divide_cells, meshes, source
 from fluxforge.errors import InputError
-from fluxforge.mesh import dual, jittered, squares
+from fluxforge.mesh import Mesh, dual, jittered, squares, write
 from fluxforge.scheme import find
 from fluxforge.stepping import generator
 
@@ -95,3 +95,19 @@ def test_answers_are_kept_in_the_cache_unless_damaged_and_levels_stop_at_the_tol
     assert again.difference == first.difference
     with pytest.raises(InputError, match=r"data\.noise"):
         recipe.override(loose, {"data.noise": 0.1})
+
+
+def test_mesh_files_with_the_same_points_and_other_cells_have_answers_of_their_own(tmp_path: Path) -> None:
+    base = squares(3)
+    recipes = []
+    for name, corners in (("rising", ([0, 1, 2], [0, 2, 3])), ("falling", ([0, 1, 3], [1, 2, 3]))):
+        cells = np.concatenate([base.cells[:, three] for three in corners])
+        write(Mesh(base.points, cells, base.boundary), tmp_path / f"{name}.msh")
+        kept = ("data.target", "data.levels", "data.fields", "training.precision")
+        default = {"data.meshes": 100, "data.cells": [100, 600], "data.kinds": ["regular", "irregular"]}
+        files = {"data.files": [str(tmp_path / f"{name}.msh")]}
+        changes = {field: CHANGES[field] for field in kept}
+        recipes.append(recipe.override(recipe.load("carry"), {**changes, **default, **files}))
+    answers = [np.asarray(source(each).problems.answer) for each in recipes]  # type: ignore[attr-defined]
+    assert np.abs(answers[0] - answers[1]).max() > 1e-3
+    assert len(list(tmp_path.glob("refined-*.safetensors"))) == 2

@@ -75,7 +75,8 @@ def refined_source(
     There are at most `spec.levels` levels. Answers are cached. Raises InputError for cells that are not triangles.
     """
     words = json.dumps([VERSION, PROBLEMS, recipe_words(spec), seed, dtype, to_document(model.equation), model.values])
-    place = cache_path("refined", words.encode(), *(mesh.points.tobytes() for mesh in meshes))
+    parts = (array.tobytes() for mesh in meshes for array in (mesh.points, mesh.cells))
+    place = cache_path("refined", words.encode(), *parts)
     drawn = _pose_problems(coarse, spec, model, seed)
     if (cached := read_cached(place)) is not None:
         known = cached.arrays
@@ -88,7 +89,7 @@ def refined_source(
 
 
 def recipe_words(spec: Meshes) -> dict[str, object]:
-    """The fields of a recipe's data that determine the answers; mesh files are identified by their points."""
+    """The fields of a recipe's data that determine the answers; mesh files are identified by points and cells."""
     names = ("meshes", "cells", "kinds", "fields", "fourier", "tolerance", "levels", "cell_size", "jumps")
     return {name: getattr(spec, name) for name in names}
 
