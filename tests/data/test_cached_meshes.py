@@ -65,13 +65,18 @@ def test_other_words_are_other_meshes(cache: Path) -> None:
 
 
 def damaged(content: bytes) -> Iterator[bytes]:
-    """Every hundredth byte changed, a type that NumPy lacks, the file cut, emptied, and replaced by something else."""
+    """Every hundredth byte changed, a type and shapes that NumPy lacks, the file cut, emptied, and replaced."""
     for place in [*range(0, len(content), 97), *range(8, 400, 7)]:
         spoilt = bytearray(content)
         spoilt[place] ^= 1 << (place % 8)
         yield bytes(spoilt)
-    header = b'{"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}'
-    yield len(header).to_bytes(8, "little") + header + b"0"
+    for entry, size in (
+        (b'"F8_E4M3","shape":[1]', 1),
+        (b'"F64","shape":[0,9223372036854775807,2]', 0),
+        (b'"F64","shape":[%s]' % b",".join([b"1"] * 70), 8),
+    ):
+        header = b'{"a":{"dtype":%s,"data_offsets":[0,%d]}}' % (entry, size)
+        yield len(header).to_bytes(8, "little") + header + b"0" * size
     yield content[:-1]
     yield content[: len(content) // 2]
     yield b""

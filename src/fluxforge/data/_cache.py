@@ -46,8 +46,8 @@ def read_cached(place: Path) -> Cached | None:
         with safe_open(place, framework="np") as held:
             metadata = held.metadata() or {}
         arrays = load_file(place)
-    # AttributeError: a header that names a type of numbers that NumPy does not have.
-    except (OSError, SafetensorError, AttributeError):
+    # AttributeError, ValueError: a header that names a type of numbers, or a shape, that NumPy does not have.
+    except (OSError, SafetensorError, AttributeError, ValueError):
         return None
     words = metadata.get("words", "")
     return Cached(arrays, words) if metadata.get("digest") == digest_arrays(arrays, words) else None
