@@ -89,3 +89,13 @@ def test_an_implicit_step_of_a_field_that_overflows_is_no_step(
     T[3] = value
     with pytest.raises(NumericalError, match="right-hand side is not finite"):
         ImplicitStep(method, csr_array(fourier_step(graph) * L), graph.V)(T)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("method", ["crank-nicolson", "tr-bdf2"])
+def test_an_implicit_step_of_a_growing_field_is_no_step(graph: DualGraph, L: np.ndarray, method: str) -> None:
+    """Every mode grows: V (1 − θA) is negative definite, on which conjugate gradients end at once."""
+    A = csr_array(0.1 * fourier_step(graph) * L + 40.0 * np.eye(graph.cells))
+    T = np.random.default_rng(3).random(graph.cells)
+    with pytest.raises(NumericalError, match="not positive definite"):
+        ImplicitStep(method, A, graph.V)(T)

@@ -246,19 +246,22 @@ class ImplicitStep:
         size = _norm(r, self.V)
         if not math.isfinite(size):
             raise NumericalError("a linear system's right-hand side is not finite: the field has overflowed")
-        within = self.tolerance * size
+        within, solved = self.tolerance * size, False
 
         def apply(p: CellField) -> CellField:
             self.applications += self.work_per_iteration
             return np.asarray(self.solver.A @ p)
 
-        return conjugate_gradients(
-            apply,
-            self.solver.cycle,
-            r,
-            is_solved=lambda rest: _norm(rest, self.V) <= within,
-            most=_MOST_SOLVER_ITERATIONS,
-        )
+        def is_solved(rest: CellField) -> bool:
+            nonlocal solved
+            solved = _norm(rest, self.V) <= within
+            return solved
+
+        x = conjugate_gradients(apply, self.solver.cycle, r, is_solved=is_solved, most=_MOST_SOLVER_ITERATIONS)
+        # The iteration also ends where it makes no progress: at round-off, or because fields grow.
+        if not solved:
+            raise NumericalError("a linear system is not solved: it is not positive definite, or not to this tolerance")
+        return x
 
 
 def _norm(r: CellField, V: CellField) -> float:
