@@ -134,10 +134,12 @@ def test_steppers_of_one_padded_size_share_a_compilation() -> None:
     assert before[5] == before[4]
 
 
-@pytest.mark.parametrize("parameters", [{"alpha": 2.0}, {"beta": 1.0}])
+@pytest.mark.parametrize("parameters", [{"alpha": 2.0}, {"alpha": "2"}, {"alpha": np.ones(32)}, {"beta": 1.0}])
 def test_a_network_refuses_parameters_it_was_not_trained_with(parameters: Any) -> None:
     trained = TrainedNetwork("euler", euler(), HEAT, {"alpha": 1.0})
-    np.testing.assert_array_equal(trained(MESH, "x", dt=1e-3, parameters={"alpha": 1}), trained(MESH, "x", dt=1e-3))
+    for same in (1, "1", np.array(1.0)):  # text as on the command line
+        step = trained(MESH, "x", dt=1e-3, parameters={"alpha": same})
+        np.testing.assert_array_equal(step, trained(MESH, "x", dt=1e-3))
     with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
         trained(MESH, "x", dt=1e-3, parameters=parameters)
     with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):

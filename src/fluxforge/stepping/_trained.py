@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from fluxforge._arguments import check_kind, check_positive
+from fluxforge._arguments import check_kind, check_positive, describe_value
 from fluxforge._types import CellField, Precision, State
 from fluxforge.errors import InputError
 from fluxforge.gnn._flux_form import FluxNetwork
@@ -21,6 +21,7 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph, check_graph
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._parameter_values import Setting
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
 from fluxforge.mesh._read import as_mesh
 from fluxforge.mesh._walls import close_walls
@@ -169,7 +170,16 @@ class TrainedNetwork(AbstractMethod):
                 self.equation.parameter(name)
             return {**self.parameters, **parameters}
         for name, value in parameters.items():
-            if value != self.parameters[self.equation.parameter(name).name]:
-                own = self.parameters[name]
-                raise InputError(f"{name} = {value}: this network was trained with {name} = {own}, and has no other")
+            own = self.parameters[self.equation.parameter(name).name]
+            if not _is_same(value, own):
+                shown = value if isinstance(value, str | float | int) else describe_value(value)
+                raise InputError(f"{name} = {shown}: this network was trained with {name} = {own}, and has no other")
         return self.parameters
+
+
+def _is_same(value: Setting, own: Setting) -> bool:
+    """Whether the value of a parameter, which may be text, is the same number, or the same numbers."""
+    try:
+        return np.array_equal(np.asarray(value, float), np.asarray(own, float))
+    except (TypeError, ValueError):
+        return value is own
