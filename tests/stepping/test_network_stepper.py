@@ -11,11 +11,13 @@ import pytest
 
 from fluxforge.certify import Verdict, verify_step
 from fluxforge.errors import InputError
-from fluxforge.gnn import Network
+from fluxforge.gnn import FluxNetwork, Network, build_flux_network
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import Size, pad_to_size
 from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered
+from fluxforge.pde import BUILT_IN as BUILT_IN_EQUATIONS
 from fluxforge.pde import HEAT
+from fluxforge.scheme import nested_tableau
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import AbstractStepper, TrainedNetwork, network_stepper, simulate
 from small_networks import Numbers, Plain, random_network, spec
@@ -165,6 +167,27 @@ def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is(step: Any) -> No
     # Lines that linearise at T = 0 are left out: there every ReLU of this network has its corner.
     assert verdicts["constants are kept"] is Verdict.HOLDS
     assert certificate.mesh == mesh.origin
+
+
+def flux_network(equation: str) -> FluxNetwork:
+    """The midpoint rule as a network: coefficients of an untrained one are 1."""
+    return build_flux_network(nested_tableau(2), BUILT_IN_EQUATIONS[equation], jax.random.key(0), depth=1, width=4)
+
+
+def test_a_certificate_of_a_network_does_not_depend_on_the_unit_of_time() -> None:
+    """With another diffusivity, steps of the same Fourier number do the same."""
+    network, mesh = flux_network("heat"), jittered(5)
+    one, two = (verify_step(TrainedNetwork("n", network, HEAT, {"alpha": a}), mesh=mesh) for a in (1.0, 2.0))
+    assert [line.property for line in two.lines] == [line.property for line in one.lines]
+    assert two.lines[-1].property == "diffusivity on squares is α"
+    assert {line.verdict for line in two.lines} == {Verdict.HOLDS}
+
+
+def test_a_network_of_another_equation_is_not_certified_as_one_of_heat() -> None:
+    equation = BUILT_IN_EQUATIONS["reaction-diffusion"]
+    other = TrainedNetwork("n", flux_network(equation.name), equation, {"D": 1.0, "r": 1.0})
+    with pytest.raises(InputError, match="of the equation 'reaction-diffusion': only those of the heat equation"):
+        verify_step(other)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])

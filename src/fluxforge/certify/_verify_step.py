@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.sparse import csr_array
 
-from fluxforge._arguments import check_kind, check_text
+from fluxforge._arguments import check_kind, check_positive, check_text
 from fluxforge._types import State
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Line, Verdict, unknown_line, verdict_of
@@ -16,6 +16,7 @@ from fluxforge.certify._properties import Conservation, Linearity
 from fluxforge.certify._summary import summarise
 from fluxforge.certify.conservation import ROLLOUT, TOLERANCE, conservation_line, drift_between, signed_states
 from fluxforge.certify.cost import hops_used, linearity_defects, linearity_line
+from fluxforge.errors import InputError
 from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
@@ -37,14 +38,15 @@ FRACTIONS = (0.1, 0.25, 0.5, 0.75, 1.0)
 def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mesh: Mesh | None = None) -> Certificate:
     """Certify a step known only as a function; its Jacobian, by automatic differentiation, is its stencil.
 
-    `make_step(graph, dt)` returns the step T ↦ T' on a graph; the network of a run may be given in its place.
+    `make_step(graph, dt)` returns the step T ↦ T' on a graph; the network of a run of the heat equation is taken as
+    well, in units of time in which its diffusivity is 1.
 
     Lines: linearity, hops, conservation under insulation, preservation of constants, growth and maximum principle at
     several fractions of the Fourier step, and the diffusivity on squares. The source is 0 and the diffusivity 1.
-    Raises InputError for arguments of the wrong kind.
+    Raises InputError for a network of another equation, and for arguments of the wrong kind.
     """
     if isinstance(make_step, AbstractMethod):
-        return verify_step(make_step.stepper, name=name, mesh=mesh)
+        return verify_step(_as_heat_step(make_step), name=name, mesh=mesh)
     check_kind(make_step, "make_step", Callable, "a function of a graph and a time step")  # type: ignore[arg-type]
     check_text(name, "name")
     mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)
@@ -62,6 +64,19 @@ def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mes
         scheme=name, quick=False, lines=lines, linearity=linearity, conservation=conservation, mesh=mesh.origin
     )
     return replace(certificate, summary=summarise(certificate))
+
+
+def _as_heat_step(method: AbstractMethod) -> MakeStep:
+    """The steps of a method of the heat equation for α = 1: T after αΔt is that after Δt with α."""
+    if method.equation != HEAT:
+        raise InputError(
+            f"make_step is a method of the equation {method.equation.name!r}: only those of the heat equation can be "
+            "certified by their steps"
+        )
+    (alpha,) = HEAT.parameters
+    setting = method.check_settings({}).get(alpha.name, alpha.default)
+    diffusivity = check_positive(setting, "the diffusivity of make_step")
+    return lambda graph, dt: method.stepper(graph, dt / diffusivity)
 
 
 def jacobian(make_step: MakeStep, graph: DualGraph, dt: float, T: State) -> np.ndarray:
