@@ -164,8 +164,12 @@ def test_a_certificate_of_a_network_is_that_of_the_scheme_it_is(step: Any) -> No
     assert certificate.linearity.hops == 1
     assert certificate.conservation is not None
     assert certificate.conservation.holds
-    # Lines that linearise at T = 0 are left out: there every ReLU of this network has its corner.
     assert verdicts["constants are kept"] is Verdict.HOLDS
+    # At T = 0 every ReLU of this network has its corner: no derivative there is that of the step.
+    assert verdicts["at 1 Δt_Fourier: stable, maximum principle"] is Verdict.HOLDS
+    assert verdicts["diffusivity on squares is α"] is Verdict.HOLDS
+    longest = next(line.evidence for line in certificate.lines if line.property.startswith("at 1 Δt"))
+    assert not longest.startswith("spectral radius 0.000000")
     assert certificate.mesh == mesh.origin
 
 
