@@ -93,6 +93,10 @@ def test_answers_are_kept_in_the_cache_unless_damaged_and_levels_stop_at_the_tol
     again = source(loose)
     assert np.array_equal(again.problems.answer, first.problems.answer)
     assert again.difference == first.difference
+    (generated,) = tmp_path.glob("meshes-*.safetensors")
+    kept.write_bytes(generated.read_bytes())
+    again = source(loose)
+    assert np.array_equal(again.problems.answer, first.problems.answer), "a whole file of something else"
     with pytest.raises(InputError, match=r"data\.noise"):
         recipe.override(loose, {"data.noise": 0.1})
 

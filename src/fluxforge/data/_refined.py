@@ -43,6 +43,8 @@ from fluxforge.scheme._scheme import Scheme
 
 # Part of the cache's key; incremented whenever the same recipe gives other answers.
 VERSION = 1
+# The arrays of a file of answers.
+_NAMES = {"T", "answer", "levels", "difference"}
 # The number of problems per mesh, which are solved together.
 PROBLEMS = 8
 # Folded into the seed's key for these problems.
@@ -78,7 +80,7 @@ def refined_source(
     parts = (array.tobytes() for mesh in meshes for array in (mesh.points, mesh.cells))
     place = cache_path("refined", words.encode(), *parts)
     drawn = _pose_problems(coarse, spec, model, seed)
-    if (cached := read_cached(place)) is not None:
+    if (cached := read_cached(place)) is not None and cached.arrays.keys() >= _NAMES:
         known = cached.arrays
     else:
         known = _compute_answers(meshes, coarse, spec, model, drawn)
