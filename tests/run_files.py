@@ -52,3 +52,10 @@ def drop_fields(value: Any, differs: Callable[[str], bool] = is_timing) -> Any:
     if isinstance(value, dict):
         return {name: drop_fields(each, differs) for name, each in value.items() if not differs(name)}
     return value
+
+
+def flip_last_bit(path: Path) -> None:
+    """Damage a file in the last of its bytes, which in a safetensors file belongs to a number."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)

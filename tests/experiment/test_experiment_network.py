@@ -10,9 +10,11 @@ from fluxforge import recipe
 from fluxforge.distil import tabulate
 from fluxforge.errors import InputError
 from fluxforge.experiment import make_dataset, train_network, whole_form
+from fluxforge.experiment._network import load_network
 from fluxforge.experiment._properties import find_separation, separate
 from fluxforge.experiment._search import search_parts
 from fluxforge.run import Checkpoints
+from run_files import flip_last_bit
 
 
 class InterruptedTrainingError(Exception):
@@ -56,6 +58,12 @@ def test_a_training_that_is_interrupted_goes_on_from_its_checkpoint_and_ends_the
     assert again.error == whole.error
     with pytest.raises(InputError):
         train_network(form, data, spec, key=4, checkpoints=checkpoints)
+    whole.save(tmp_path / "network.safetensors")
+    kept = load_network(tmp_path / "network.safetensors", form)
+    assert kept is not None
+    assert np.array_equal(kept.layers[0][0], whole.layers[0][0])
+    flip_last_bit(tmp_path / "network.safetensors")
+    assert load_network(tmp_path / "network.safetensors", form) is None
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import skew_kill_worker
 
 from fluxforge.pipeline import _skew, _skew_stages, discover, resume
-from fluxforge.skew import FAMILIES, OBJECTIVES, Judge
-from run_files import drop_fields, read_files
+from fluxforge.skew import FAMILIES, OBJECTIVES, Coefficients, Judge, load_coefficients
+from run_files import drop_fields, flip_last_bit, read_files
 from toy_pipeline import _verify
 
 SEARCH = [f"skew-search-{name}" for name in ("spread", *OBJECTIVES)]
@@ -25,6 +26,16 @@ NAMED = ("stages/outputs.json", "run.lock")
 
 class StopError(Exception):
     """Ends a run where it is raised."""
+
+
+def test_a_damaged_file_of_a_network_is_not_read(tmp_path):
+    saved = Coefficients(((np.ones((3, 2)), np.zeros(3)),), np.zeros(2), np.ones(2))
+    saved.save(tmp_path / "network.safetensors")
+    kept = load_coefficients(tmp_path / "network.safetensors")
+    assert kept is not None
+    assert np.array_equal(kept.layers[0][0], saved.layers[0][0])
+    flip_last_bit(tmp_path / "network.safetensors")
+    assert load_coefficients(tmp_path / "network.safetensors") is None
 
 
 def test_finished_stages_are_not_repeated(tmp_path, monkeypatch):

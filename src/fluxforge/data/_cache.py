@@ -1,4 +1,4 @@
-"""Arrays in the user's cache folder: a file is read if it is exactly as written, else its arrays are recomputed."""
+"""Files of arrays that are read only if they are exactly as written, in the user's cache folder and elsewhere."""
 
 import hashlib
 import os
@@ -53,12 +53,19 @@ def read_cached(place: Path) -> Cached | None:
     return Cached(arrays, words) if metadata.get("digest") == digest_arrays(arrays, words) else None
 
 
-def write_cached(place: Path, arrays: Mapping[str, np.ndarray], words: str = "") -> None:
-    """Write a file. A failure raises nothing: results are the same, but computed again next time."""
+def write_arrays(place: Path, arrays: Mapping[str, np.ndarray], words: str = "") -> None:
+    """Write arrays and a text with their digest, atomically, for `read_cached`; raises StorageError if that fails."""
     content = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    # A single entry without words: safetensors writes several entries in an order that changes between processes.
+    metadata = {"digest": digest_arrays(content, words)} | ({"words": words} if words else {})
+    with atomic_path(place) as temporary:
+        save_file(content, temporary, metadata=metadata)
+
+
+def write_cached(place: Path, arrays: Mapping[str, np.ndarray], words: str = "") -> None:
+    """Write a file of the cache. A failure raises nothing: results are the same, but computed again next time."""
     with suppress(InputError, StorageError, SafetensorError):
-        with atomic_path(place) as temporary:
-            save_file(content, temporary, metadata={"words": words, "digest": digest_arrays(content, words)})
+        write_arrays(place, arrays, words)
         remove_strays(place.parent, seconds=TEMPORARY_AGE)
 
 

@@ -13,11 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
-from fluxforge._files import atomic_path
+from fluxforge.data._cache import read_cached, write_arrays
 from fluxforge.experiment._setup import Dataset, Form, Samples
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
@@ -54,18 +52,18 @@ class FluxNetwork:
         """Write weights, scales and error to a safetensors file."""
         arrays = name_layers(self.layers)
         arrays |= {"centre": self.centre, "spread": self.spread, "numbers": np.array([self.scale, self.error])}
-        with atomic_path(path) as temporary:
-            save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
+        write_arrays(path, arrays)
 
 
 def load_network(path: Path, form: Form) -> FluxNetwork | None:
-    """The network of a file; None if it is missing or unreadable, or has another number of columns than `form`."""
+    """The network of a file; None if it is missing or damaged, or has another number of columns than `form`."""
+    if (saved := read_cached(path)) is None:
+        return None
+    arrays = saved.arrays
     try:
-        arrays = load_file(path)
-        layers = read_layers(arrays)
         scale, error = (float(each) for each in arrays["numbers"])
-        network = FluxNetwork(form, layers, arrays["centre"], arrays["spread"], scale, error)
-    except (OSError, SafetensorError, KeyError, ValueError):
+        network = FluxNetwork(form, read_layers(arrays), arrays["centre"], arrays["spread"], scale, error)
+    except (KeyError, ValueError):
         return None
     return network if len(network.centre) == len(form.names) else None
 

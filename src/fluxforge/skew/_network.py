@@ -20,11 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from fluxforge import recipe
-from fluxforge._files import atomic_path
+from fluxforge.data._cache import read_cached, write_arrays
 from fluxforge.distil._constants import nearest_fraction
 from fluxforge.skew._data import FaceTable
 from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
@@ -55,17 +53,16 @@ class Coefficients:
 
     def save(self, path: Path) -> None:
         """Write the layers and the standardisation to a file."""
-        arrays = name_layers(self.layers) | {"centre": self.centre, "spread": self.spread}
-        with atomic_path(path) as temporary:
-            save_file({name: np.ascontiguousarray(each) for name, each in arrays.items()}, temporary)
+        write_arrays(path, name_layers(self.layers) | {"centre": self.centre, "spread": self.spread})
 
 
 def load_coefficients(path: Path) -> Coefficients | None:
-    """The network of a file; None if there is none or it cannot be read."""
+    """The network of a file; None if the file is missing, damaged, or not one of `Coefficients.save`."""
+    if (saved := read_cached(path)) is None:
+        return None
     try:
-        arrays = load_file(path)
-        return Coefficients(read_layers(arrays), arrays["centre"], arrays["spread"])
-    except (OSError, SafetensorError, KeyError, ValueError):
+        return Coefficients(read_layers(saved.arrays), saved.arrays["centre"], saved.arrays["spread"])
+    except KeyError:
         return None
 
 
