@@ -150,3 +150,7 @@ def __getattr__(name: str) -> Any:
     if name in ("draw_field", "mesh_picture", "save_figure"):
         return getattr(import_module("fluxforge.mesh._picture"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING", "import_module"})
