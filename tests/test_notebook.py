@@ -1,5 +1,6 @@
 """What notebooks and prompts show of meshes, schemes, equations and simulations: short, bounded, and escaped."""
 
+import copy
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -15,6 +16,7 @@ import fluxforge as ff
 from fluxforge.errors import ExpressionError, InputError
 from fluxforge.mesh import Mesh, jittered, squares
 from fluxforge.pde import HEAT, from_document
+from fluxforge.pipeline import MetricColumns
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import ErrorNorms, Simulation
 
@@ -137,6 +139,18 @@ def test_the_error_of_a_run_is_that_of_its_last_field(run: Simulation) -> None:
     assert 0 < by_formula.l2 <= by_formula.max < run.error(0.0).max
     huge = replace(run, fields=np.full_like(run.fields, 1e300))
     assert huge.error(0.0).l2 == pytest.approx(1e300, rel=1e-14)
+
+
+def test_results_are_compared_by_identity_and_may_be_keys(run: Simulation) -> None:
+    """Compared by value, their arrays have no single truth value."""
+    metrics = MetricColumns([{"step": 1}, {"step": 2}])
+    certificate = ff.verify("euler", quick=True, families=("squares",))
+    results = (MESH, run, run.problem, ff.steady("euler", MESH), certificate, ff.compare(["euler"], MESH), metrics)
+    for result in results:
+        same = copy.deepcopy(result)
+        assert result == result
+        assert result != same
+        assert len({result, same}) == 2
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -96,7 +96,7 @@ class FamilyResult:
         return any(study.l2.stalled for study in self.studies)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """The results behind the lines; None where a property could not be established (its line says why).
 

@@ -16,7 +16,7 @@ from fluxforge.mesh._cells import mark_triangles
 MOST_CELLS_DRAWN, _MOST_TAGS = 3_000, 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mesh:
     """Points and cells of a planar mesh of triangles and quadrilaterals.
 

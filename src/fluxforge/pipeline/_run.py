@@ -76,6 +76,9 @@ class MetricColumns(Mapping[str, np.ndarray]):
     Loss terms have a second axis over the networks. A number that was not finite, or is missing, is NaN.
     """
 
+    # By identity: that of a mapping compares arrays, which have no single truth value.
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
     def __init__(self, records: Sequence[Document]) -> None:
         names = list(dict.fromkeys(name for record in records for name in record))
         self._columns = {name: _column([record.get(name) for record in records]) for name in names}

@@ -25,7 +25,7 @@ from fluxforge.stepping._solvers import Solver
 from fluxforge.stepping._stepper import AbstractMethod
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The arguments of `simulate`, read but not yet evaluated on the mesh.
 

@@ -85,7 +85,7 @@ class ComparisonRow:
     blew_up_at: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simulation:
     """The saved fields of a run (`times`, `fields`, the last one `final`), its mesh, steps and limits.
 

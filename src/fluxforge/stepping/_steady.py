@@ -88,7 +88,7 @@ class SteadySummary:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SteadyState:
     """The steady field of a scheme on a mesh.
 
