@@ -95,6 +95,8 @@ def test_an_equation_is_one_line_and_its_formula() -> None:
     assert r"\nabla\cdot\left(\mathbf{a}\,u\right)" in carried._repr_latex_()
     decay = from_document({"name": "decay", "diffusion": "1 + u", "reaction": "-k*u", "parameters": {"k": {}}})
     assert decay._repr_latex_().endswith(r"\nabla\cdot\left(\left(u + 1\right)\,\nabla u\right) - k u + S $$")
+    # Names of several letters are no products.
+    assert ff.equation("conduction")._repr_latex_().startswith(r"$$ \mathrm{rhoc}\,\frac")
 
 
 def test_a_simulation_is_one_line_and_a_picture_of_its_last_field(run: Simulation) -> None:

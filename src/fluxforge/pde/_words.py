@@ -90,7 +90,7 @@ def plain_text(equation: "Equation") -> str:
 
 def latex_text(equation: "Equation") -> str:
     """The equation as LaTeX, without the terms that are zero."""
-    u = sp.latex(equation.u)
+    u = _latex(equation.u)
     left = rf"\frac{{\partial {u}}}{{\partial t}}"
     if equation.capacity != 1:
         left = rf"{_latex_factor(equation.capacity)}\,{left}"
@@ -99,7 +99,7 @@ def latex_text(equation: "Equation") -> str:
         left += rf" + \nabla\cdot\left({velocity}\,{_latex_factor(equation.transported)}\right)"
     diffusion = rf"\nabla\cdot\left({_latex_factor(equation.diffusion)}\,\nabla {u}\right)"
     right = [] if equation.diffusion == 0 else [diffusion]
-    right += [] if equation.reaction == 0 else [sp.latex(equation.reaction)]
+    right += [] if equation.reaction == 0 else [_latex(equation.reaction)]
     return f"{left} = {' + '.join([*right, 'S'])}".replace("+ -", "-")
 
 
@@ -108,4 +108,11 @@ def _factor(formula: sp.Expr) -> str:
 
 
 def _latex_factor(formula: sp.Expr) -> str:
-    return rf"\left({sp.latex(formula)}\right)" if formula.is_Add else str(sp.latex(formula))
+    return rf"\left({_latex(formula)}\right)" if formula.is_Add else _latex(formula)
+
+
+def _latex(formula: sp.Expr) -> str:
+    """A formula with names of several letters upright: in italics they would read as products."""
+    names = {s: sp.latex(s) for s in formula.free_symbols}
+    upright = {s: rf"\mathrm{{{name}}}" for s, name in names.items() if len(name) > 1 and name.isalpha()}
+    return str(sp.latex(formula, symbol_names=upright))
