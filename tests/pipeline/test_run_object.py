@@ -280,3 +280,12 @@ def test_a_network_whose_last_checkpoint_is_damaged_is_trained_again_with_a_warn
         again = ff.load_run(copy).network
     mesh = ff.mesh.squares(3)
     np.testing.assert_array_equal(again(mesh, "x", dt=0.01), before(mesh, "x", dt=0.01))
+    assert last.read_bytes() == b"damaged"
+
+
+def test_a_network_is_read_while_another_process_has_the_folder_and_nothing_is_written(folder: Path) -> None:
+    """As of a run that somebody else shares, whose folder cannot be locked."""
+    with run_folder(folder, ff.load_run(folder).recipe, warn=pytest.fail):
+        before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+        assert ff.load_run(folder).network(squares(3), "x", dt=0.01).shape == (9,)
+        assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before

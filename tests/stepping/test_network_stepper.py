@@ -144,7 +144,7 @@ def test_a_network_refuses_parameters_it_was_not_trained_with(parameters: Any) -
         np.testing.assert_array_equal(step, trained(MESH, "x", dt=1e-3))
     with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
         trained(MESH, "x", dt=1e-3, parameters=parameters)
-    with pytest.raises(InputError, match=wanted):
+    with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
         simulate(trained, MESH, initial="x", dt=1e-3, steps=1, parameters=parameters)
 
 

@@ -235,8 +235,7 @@ class Run:
         if not any((self.folder / "checkpoints").glob("*.safetensors")):
             raise InputError(f"{self.folder}: has no checkpoint to read the network from")
         # If the last checkpoint is damaged, `train` repeats its steps from the one before: warn of the delay.
-        with RunFolder.open(self.folder, warn=warnings.warn) as folder:
-            return train(self.recipe, source(self.recipe), folder=folder)
+        return train(self.recipe, source(self.recipe), folder=RunFolder.read(self.folder, warn=warnings.warn))
 
     def open_report(self) -> Path:
         """Open the report in a browser, and return its path; raises InputError if the run has none."""

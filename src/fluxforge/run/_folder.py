@@ -56,10 +56,10 @@ _STAGE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run folder that this process has locked: description, checkpoints, metrics and finished stages of the run.
+    """A run folder: description, checkpoints, metrics and finished stages of the run.
 
     `with RunFolder.create(path, description=…, warn=…) as folder` starts a run, `with RunFolder.open(path, warn=…)`
-    continues one. `warn` is called with one line about anything damaged.
+    continues one: this process has `locked` it then. `warn` is called with one line about anything damaged.
     """
 
     path: Path
@@ -67,6 +67,7 @@ class RunFolder:
     checkpoints: Checkpoints
     metrics: Metrics
     warn: Warn
+    locked: bool
 
     @classmethod
     @contextmanager
@@ -83,7 +84,7 @@ class RunFolder:
             _check_no_run(folder)
             _write_description(folder, description)
             with hold_folder(folder):
-                yield cls._load(folder, warn)
+                yield cls._load(folder, warn, locked=True)
 
     @classmethod
     @contextmanager
@@ -97,22 +98,22 @@ class RunFolder:
         with lock_folder(folder), hold_folder(folder):
             for place in (folder, folder / _CHECKPOINTS, folder / _STAGES):
                 remove_strays(place)
-            opened = cls._load(folder, warn)
+            opened = cls._load(folder, warn, locked=True)
             opened.checkpoints.tidy()
             yield opened
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> "RunFolder":
+    def read(cls, path: str | PathLike[str], *, warn: Warn = lambda _: None) -> "RunFolder":
         """A run folder for reading only, without lock: nothing may be written through it.
 
-        Raises InputError if there is no run in it.
+        `warn` is called with one line about a damaged checkpoint. Raises InputError if there is no run in the folder.
         """
         folder = _check_path(path)
         _check_run(folder)
-        return cls._load(folder, lambda _: None)
+        return cls._load(folder, warn, locked=False)
 
     @classmethod
-    def _load(cls, folder: Path, warn: Warn) -> "RunFolder":
+    def _load(cls, folder: Path, warn: Warn, *, locked: bool) -> "RunFolder":
         document = read_document(folder / _RUN, "run", 1)
         return cls(
             path=folder,
@@ -120,6 +121,7 @@ class RunFolder:
             checkpoints=Checkpoints(folder / _CHECKPOINTS, warn=warn),
             metrics=Metrics(folder / _METRICS),
             warn=warn,
+            locked=locked,
         )
 
     def read_stage(self, stage: str) -> Document | None:

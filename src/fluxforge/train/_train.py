@@ -76,9 +76,9 @@ def train(
 ) -> Trained:
     """Train the networks of a recipe; with a folder, resume from its last checkpoint and write metrics and checkpoints.
 
-    A run that was killed and resumed gives the same networks as an uninterrupted one, bit for bit on one kind of CPU:
-    a batch depends on the seed and the step alone, and checkpoints hold everything else. Raises TrainingError if every
-    member failed, InputError if the polish would not fit in memory.
+    Nothing is written in a folder that is not locked. A run that was killed and resumed gives the same networks as an
+    uninterrupted one, bit for bit on one kind of CPU: a batch depends on the seed and the step alone, and checkpoints
+    hold everything else. Raises TrainingError if every member failed, InputError if the polish would not fit in memory.
     """
     release_programs()
     with jax.enable_x64(spec.training.precision == "float64"):
@@ -129,6 +129,9 @@ class _Run:
             return state
         checkpoint = self.folder.checkpoints.latest(state, fingerprint=fingerprint(self.spec))
         step, state = (0, state) if checkpoint is None else checkpoint
+        if not self.folder.locked:
+            self.folder = None
+            return state
         self.folder.metrics.truncate(step)
         self.saved = step if checkpoint else -1
         return state
