@@ -183,6 +183,10 @@ def test_a_path_is_taken_wherever_a_mesh_is(tmp_path: Path) -> None:
     for given in (path, str(path)):
         np.testing.assert_array_equal(ff.dual(given, {"left": 1.0}).value, ff.dual(read, {"left": 1.0}).value)
         assert ff.mesh.info(given).cells == len(MESH.cells)
+        for measure in (ff.mesh.cell_quality, ff.mesh.cell_diameters):
+            np.testing.assert_array_equal(measure(given), measure(read))
+        ff.mesh.write(given, tmp_path / "again.vtu")
+        assert len(ff.mesh.read(tmp_path / "again.vtu").cells) == len(MESH.cells)
     T = np.linspace(0.0, 1.0, len(MESH.cells))
     by_path, by_graph = (np.asarray(ff.stepper("euler", it, 1e-3)(T)) for it in (path, ff.dual(read)))
     np.testing.assert_array_equal(by_path, by_graph)

@@ -32,7 +32,7 @@ from fluxforge.mesh._faces import (
     number_regions,
     pair_faces,
 )
-from fluxforge.mesh._mesh import Mesh, check_mesh
+from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
 from fluxforge.pde._equation import Equation
@@ -204,16 +204,18 @@ def info(mesh: Mesh | str | os.PathLike[str]) -> MeshInfo:
     )
 
 
-def cell_diameters(mesh: Mesh) -> CellField:
+def cell_diameters(mesh: Mesh | str | os.PathLike[str]) -> CellField:
     """The largest distance between two corners of each cell."""
-    corners = corner_positions(check_mesh(mesh).points, mesh.cells)
+    mesh = as_mesh(mesh)
+    corners = corner_positions(mesh.points, mesh.cells)
     apart = corners[:, :, None] - corners[:, None, :]
     return np.hypot(apart[..., 0], apart[..., 1]).max(axis=(1, 2))
 
 
-def cell_quality(mesh: Mesh) -> CellField:
+def cell_quality(mesh: Mesh | str | os.PathLike[str]) -> CellField:
     """The quality c V/Σ l²: 1 for an equilateral triangle (c = 4√3) and for a square (c = 4), 0 for a flat cell."""
-    start, end = half_edges(check_mesh(mesh).cells)
+    mesh = as_mesh(mesh)
+    start, end = half_edges(mesh.cells)
     edge = np.where((start >= 0)[..., None], mesh.points[end] - mesh.points[start], 0.0)
     scale = np.where(mark_triangles(mesh.cells), 4 * np.sqrt(3.0), 4.0)
     return scale * cell_areas(mesh.points, mesh.cells) / np.square(edge).sum(axis=(1, 2))

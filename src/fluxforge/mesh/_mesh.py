@@ -3,12 +3,10 @@
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from fluxforge._arguments import check_kind
 from fluxforge._types import Corners, Points
 from fluxforge.mesh._cells import mark_triangles
 
@@ -66,8 +64,3 @@ def _svg(mesh: Mesh) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" {size}><path {style} d="{"".join(outlines)}"/></svg>'
     )
-
-
-def check_mesh(mesh: Any) -> Mesh:
-    """Return the mesh; raise InputError if it is not one."""
-    return check_kind(mesh, "mesh", Mesh, "a mesh (such as fluxforge.mesh.square(), or fluxforge.mesh.read(path))")

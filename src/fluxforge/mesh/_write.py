@@ -15,8 +15,8 @@ from fluxforge._files import atomic_path
 from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.mesh._cells import mark_triangles
 from fluxforge.mesh._faces import number_regions
-from fluxforge.mesh._mesh import Mesh, check_mesh
-from fluxforge.mesh._read import FORMATS
+from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._read import FORMATS, as_mesh
 from fluxforge.mesh._read_meshio import capture_output
 
 WITH_CELL_DATA = ("gmsh", "vtk", "vtu", "xdmf")
@@ -28,19 +28,19 @@ Fields = dict[str, Num[np.ndarray, " cells *components"]]
 
 
 def write(
-    mesh: Mesh,
+    mesh: Mesh | str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
     cell_data: Mapping[str, Shaped[np.ndarray, "..."]] | None = None,
 ) -> None:
-    """Write a mesh atomically in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, `.xdmf`, ….
+    """Write a mesh, or that of a file, atomically in the format of the extension: `.msh` (4.1), `.vtk`, `.vtu`, ….
 
     Coordinates and `cell_data` (a number or a vector per cell) are written with every digit. Only `.msh` files hold
     boundary tags and regions, as physical names, and the order of cells; in other formats triangles and their data come
     before quadrilaterals. Raises InputError for data that the format cannot hold.
     """
-    check_mesh(mesh)
     path = Path(check_path(path, "path"))
+    mesh = as_mesh(mesh)
     if cell_data is not None:
         check_kind(cell_data, "cell_data", Mapping, "a mapping from names to arrays")
     format_name = FORMATS.get(path.suffix.lower())
