@@ -66,6 +66,8 @@ NO_FIELD: dict[str, Any] = {
     "one": lambda x: x,
     "mapping": {"x": 1},
     "symbol": X,
+    "complex": lambda x, y: 1j * x,
+    "large": 10**400,
 }
 NO_CONDITION: dict[str, Any] = {
     "number": 1.0,
@@ -73,6 +75,8 @@ NO_CONDITION: dict[str, Any] = {
     "list": [ff.Neumann()],
     "word": {"left": "warm:1"},
     "flag": {"left": True},
+    "complex": {"left": lambda x, y: 1j * y},
+    "large": {"left": 10**400},
 }
 NO_FLAG: dict[str, Any] = {"text": "yes", "number": 1, "none": None}
 NO_WORD: dict[str, Any] = {"unknown": "best", "number": 64, "list": ["cg"], "none": None, "dtype": np.float64}
@@ -321,12 +325,22 @@ def test_every_public_function_is_asked() -> None:
 @pytest.mark.parametrize("number", [np.float64(0.25), np.float32(0.25), np.array(0.25), sp.Rational(1, 4), 1])
 def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
     assert problem(diffusivity=number, steps=np.int64(2), save_every=np.array(1)).steps == 2
+    conduction = ff.equation("conduction")
+    given = problem(
+        initial=number, source=number, boundary={"left": number}, equation=conduction, parameters={"k": number}
+    )
+    same = float(number)
+    wanted = problem(initial=same, source=same, boundary={"left": same}, equation=conduction, parameters={"k": same})
+    np.testing.assert_array_equal(given.fields, wanted.fields)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ff.simulate("euler", MESH, initial=None), r"the initial temperature should be numbers: .*; got None"),
+        (
+            lambda: ff.simulate("euler", MESH, initial=None),
+            r"the initial temperature should be real numbers: .*; got None",
+        ),
         (lambda: ff.simulate("euler", MESH, parameters=[1]), "parameters should be a mapping .*, got a list of 1"),
         (lambda: ff.simulate("euler", MESH, equation=3), "equation should be an equation, .*, got 3"),
         (lambda: ff.equation(None), "equation should be an equation, .*, got None"),

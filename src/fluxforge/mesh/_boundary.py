@@ -171,11 +171,12 @@ def evaluate_at(
     except ExpressionError as error:
         raise ExpressionError(f"{what.rstrip(',')}: {error}") from error
     try:
-        if answer is None:
-            raise TypeError("NumPy would take None for nan")
-        values = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError) as error:
-        wanted = "numbers: give a number, a formula of x and y, a function of them, or an array over cells"
+        values = np.asarray(answer)
+        if answer is None or values.dtype.kind == "c":
+            raise TypeError("NumPy would take None for nan, and leave out imaginary parts")
+        values = values.astype(float)
+    except (TypeError, ValueError, OverflowError) as error:
+        wanted = "real numbers: give a number, a formula of x and y, a function of them, or an array over cells"
         raise InputError(f"{what} should be {wanted}; got {describe_value(answer)}") from error
     if values.shape not in ((), (len(x),)):
         raise InputError(

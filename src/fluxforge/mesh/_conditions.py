@@ -5,9 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
-from fluxforge._arguments import describe_value
+from fluxforge._arguments import check_number, describe_value
 from fluxforge.errors import InputError
 from fluxforge.expression._tokens import split_outside_brackets
 from fluxforge.mesh._boundary import Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
@@ -100,10 +98,11 @@ def _to_condition(condition: object, tag: object) -> Condition:
         return _read_condition(condition.strip(), where)
     if callable(condition) and not isinstance(condition, type):
         return Dirichlet(condition)
-    if isinstance(condition, bool) or not isinstance(condition, int | float | np.number):
+    try:
+        return Dirichlet(check_number(condition, where))
+    except InputError as error:
         wanted = f"a number, a formula, a function, {_CONDITION_KINDS}"
-        raise InputError(f"{where} should be {wanted}, got {describe_value(condition)}")
-    return Dirichlet(float(condition))
+        raise InputError(f"{where} should be {wanted}, got {describe_value(condition)}") from error
 
 
 def conditions_of_tags(

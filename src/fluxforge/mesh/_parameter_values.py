@@ -101,7 +101,7 @@ def scalars_at(setting: Setting, sites: Sites, what: str) -> Float[np.ndarray, "
     """One finite number per place; errors (InputError, or ExpressionError for a formula) begin with `what`."""
     if (named := _regions_of(setting, what)) is not None:
         return _evaluate_by_region(named, sites, what, scalars_at)
-    if not isinstance(setting, np.ndarray):
+    if not isinstance(setting, np.ndarray) or not setting.ndim:
         return _evaluate_at_time(setting, sites, what)
     values = np.asarray(setting)
     if values.dtype.kind not in "fiu" or values.shape != (len(sites.points),):

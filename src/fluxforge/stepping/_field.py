@@ -30,8 +30,8 @@ def field_on_cells(value: Value | np.ndarray, graph: DualGraph, what: str, *, ti
     With a `time`, formulas may contain t, and functions may take it after the coordinates. Raises InputError
     (ExpressionError for a formula) for anything else.
     """
-    if not isinstance(value, np.ndarray):
-        return evaluate_at(value, graph.x, what, time)
+    if not isinstance(value, np.ndarray) or not value.ndim:
+        return evaluate_at(value.item() if isinstance(value, np.ndarray) else value, graph.x, what, time)
     if value.dtype.kind not in "fiu" or value.shape != (graph.cells,):
         kind = "" if value.dtype.kind in "fiu" else f"{value.dtype} "
         shown = f"an array of {kind}shape {value.shape}"
