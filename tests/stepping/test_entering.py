@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluxforge.errors import InputError
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.mesh import DualGraph, dual, squares
 from fluxforge.scheme import Scheme, find, from_document, to_document
@@ -38,3 +39,12 @@ def test_a_field_that_is_changed_after_it_was_given_does_not_change_the_run(kind
         given = step.enter(T)
         T[:] = 7.0
         assert float(np.max(step.leave(given))) == 1.0
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("cells", [1, 570, 582])
+def test_a_field_of_another_size_is_refused(kind: str, cells: int) -> None:
+    """JAX would take some value for an index that is out of bounds, and one value for all cells."""
+    step = MADE[kind](dual(squares(24)))
+    with pytest.raises(InputError, match=rf"T should be 576 numbers, one per cell, got an array of shape \({cells},\)"):
+        step(np.ones(cells))

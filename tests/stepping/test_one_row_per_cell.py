@@ -25,6 +25,7 @@ def build_both_forms(scheme: Scheme, graph: DualGraph, dt: float, S: np.ndarray)
             stages=tuple(stage_rows(stage, source=S, order=None, dtype=np.dtype(float)) for stage in stages if stage),
             order=None,
             always=jnp.asarray(True),
+            cells=graph.cells,
             dtype="float64",
         )
         for stages in (assemble(scheme, graph, dt=dt, parameters=None), merged)

@@ -60,7 +60,6 @@ class DirectStepper(HostStepper):
 
     factors: SuperLU = eqx.field(static=True)
     exchange: HostExchange = eqx.field(static=True)
-    constant: Float[np.ndarray, " cells"]
     theta: float = eqx.field(static=True)
 
     def advance(self, T: State) -> State:
@@ -105,7 +104,6 @@ class IterativeStepper(HostStepper):
     solver: AbstractSolver = eqx.field(static=True)
     exchange: HostExchange = eqx.field(static=True)
     volume: Float[np.ndarray, " cells"]
-    constant: Float[np.ndarray, " cells"]
     theta: float = eqx.field(static=True)
     tolerance: float = eqx.field(static=True)
 

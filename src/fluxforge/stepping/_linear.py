@@ -198,6 +198,11 @@ class LinearStepper(DeviceStepper):
 
     stages: tuple[StageRows, ...]
     always: Bool[Array, ""]
+    cells: int = eqx.field(static=True)
+
+    def count_cells(self) -> int:
+        """The number of cells that a field has."""
+        return self.cells
 
     def bytes_per_cell(self, cells: int) -> float:
         """Memory traffic of a step, in bytes per cell."""
@@ -254,7 +259,7 @@ def linear_stepper(
             merged = lay_out(merge_stages(stages, n))
             if stage_bytes(merged[0], n, kind.itemsize) <= most:
                 rows = merged
-    return LinearStepper(stages=rows, order=Order.of(order), always=jnp.asarray(True), dtype=dtype)
+    return LinearStepper(stages=rows, order=Order.of(order), always=jnp.asarray(True), cells=n, dtype=dtype)
 
 
 def merge_stages(stages: Stages, n: int) -> Stages:
@@ -297,6 +302,10 @@ class ConjugateGradientStepper(DeviceStepper):
     diagonal: State
     theta: float = eqx.field(static=True)
     tolerance: float = eqx.field(static=True)
+
+    def count_cells(self) -> int:
+        """The number of cells that a field has."""
+        return len(self.volume)
 
     def advance(self, T: State) -> State:
         """One step."""

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from fluxforge._arguments import describe_value
 from fluxforge._types import Precision, State
+from fluxforge.errors import InputError
 from fluxforge.graph._neighbourhoods import check_dimension
 from fluxforge.graph._pad import pad_graph
 from fluxforge.graph._padded_graph import PaddedGraph, outflow_rule, put
@@ -142,14 +144,25 @@ def invert_order(order: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
     return place
 
 
+def check_size(T: Any, cells: int) -> None:
+    """Raise InputError unless T has one value per cell: JAX takes some value for an index that is out of bounds."""
+    if np.shape(T) != (cells,):
+        raise InputError(f"T should be {cells} numbers, one per cell, got {describe_value(T)}")
+
+
 class DeviceStepper(AbstractStepper):
     """Steps on the device; `order` is the stepper's order of cells, None for the mesh's own."""
 
     order: Order | None = eqx.field(default=None, kw_only=True)
     dtype: Precision = eqx.field(static=True, default="float64", kw_only=True)
 
+    @abc.abstractmethod
+    def count_cells(self) -> int:
+        """The number of cells that a field has."""
+
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A field from the mesh's order to the stepper's."""
+        """A field from the mesh's order to the stepper's; raises InputError for one of another size."""
+        check_size(T, self.count_cells())
         field = put(T, self.dtype) if isinstance(T, np.ndarray) else jnp.asarray(T, self.dtype)
         return field if self.order is None else field[self.order.forward]
 
@@ -229,6 +242,10 @@ class GeneralStepper(DeviceStepper):
     graph: PaddedGraph
     fixed: tuple[dict[str, State], ...]
 
+    def count_cells(self) -> int:
+        """The number of cells that a field has."""
+        return len(self.S)
+
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step: the messages, sums and outputs of every stage."""
@@ -271,10 +288,13 @@ def general_stepper(
 
 
 class HostStepper(AbstractStepper):
-    """Steps on the host, in the mesh's order of cells and in float64."""
+    """Steps on the host, in the mesh's order of cells and in float64; `constant` is the part of a step due to sources and walls."""
+
+    constant: Float[np.ndarray, " cells"]
 
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A copy of the field in float64; the order of the cells is the mesh's."""
+        """A copy of the field in float64, in the mesh's order of cells; raises InputError for another size."""
+        check_size(T, len(self.constant))
         return np.array(T, float)
 
     def leave(self, T: State) -> State:

@@ -40,6 +40,10 @@ class NetworkStepper(DeviceStepper):
     dt: Float[Array, ""]
     parameters: dict[str, Float[Array, ""]]
 
+    def count_cells(self) -> int:
+        """The number of cells that a field has."""
+        return len(self.S)
+
     @eqx.filter_jit
     def advance(self, T: State) -> State:
         """One step."""
