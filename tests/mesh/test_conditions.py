@@ -177,3 +177,12 @@ def test_what_is_no_condition_is_refused(specs: list[str], words: str) -> None:
 def test_a_word_that_is_nearly_insulated_is_no_formula(word: str) -> None:
     with pytest.raises(InputError, match="did you mean insulated"):
         read_conditions([f"left={word}"])
+
+
+def test_an_equation_may_be_given_by_its_name() -> None:
+    """Walls that are not named have its default: of what a velocity carries, free outflow."""
+    by_name, same = (
+        ff.dual(right_triangles(2), {"left": 1.0}, equation=given) for given in ("advection", ff.equation("advection"))
+    )
+    assert by_name.inflow is not None
+    np.testing.assert_array_equal(by_name.inflow, same.inflow)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fluxforge._arguments import check_number
 from fluxforge._types import CellField, CellVectors, FaceField, FaceVectors, SlotField, SlotIndex
 from fluxforge.errors import MeshError
 from fluxforge.mesh._boundary import FaceConditions, conditions_on_faces
@@ -35,6 +36,7 @@ from fluxforge.mesh._faces import (
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._document import find as find_equation
 from fluxforge.pde._equation import Equation
 
 
@@ -42,18 +44,20 @@ def dual(
     mesh: Mesh | str | os.PathLike[str],
     boundary: Conditions = None,
     *,
-    equation: Equation | None = None,
+    equation: str | os.PathLike[str] | Equation | None = None,
     time: float | None = None,
 ) -> DualGraph:
     """Build the dual graph of a mesh, or of the mesh file at a path, with boundary conditions (T = 0 by default).
 
     `boundary` is one condition for all faces, or a mapping from tag to condition; a number is a Dirichlet value:
     `dual(mesh, {"left": Dirichlet("sin(pi*y)"), "right": Neumann(), "top": 3.0})`.
-    With an `equation`, conditions that it does not take are refused, and tags that are not named have its default.
-    With a `time`, formulas may contain t. Raises MeshError (MeshReadError for a file) for a mesh that cannot be used,
-    InputError for a bad condition.
+    With an `equation`, or its name, conditions that it does not take are refused, and tags that are not named have its
+    default. With a `time`, formulas may contain t. Raises MeshError (MeshReadError for a file) for a mesh that cannot
+    be used, InputError for a bad condition.
     """
     mesh = as_mesh(mesh)
+    equation = None if equation is None else find_equation(equation)
+    time = None if time is None else check_number(time, "time")
     check_coordinates(mesh.points, mesh.origin)
     check_extent(mesh.points, mesh.cells, mesh.origin)
     faces = pair_faces(mesh)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import sympy as sp
 
-from fluxforge._arguments import check_path
+from fluxforge._arguments import check_path, check_text
 from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
@@ -63,7 +63,7 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
     Raises EquationError: for an unknown name, with the nearest known one; for a bad file, with its path and the field.
     """
     if reaction is not None:
-        return find(equation).with_reaction(reaction)
+        return find(equation).with_reaction(check_text(reaction, "reaction"))
     if isinstance(equation, Equation):
         return equation
     name = check_path(equation, "equation", "an equation, the name of a built-in one or the path of a .toml file")

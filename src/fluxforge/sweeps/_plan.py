@@ -121,7 +121,7 @@ def make_points(base: recipe.Recipe, over: Mapping[str, Sequence[Any]]) -> tuple
     points: dict[str, Point] = {}
     for values in product(*over.values()):
         changes = dict(zip(over, values, strict=True))
-        spec = recipe.self_contained(recipe.override(base, changes))
+        spec = recipe.self_contained(recipe.override(base, changes, "over"))
         point = Point(name_point(changes), changes, spec)
         if (twin := points.setdefault(point.sha256, point)) is not point:
             raise InputError(

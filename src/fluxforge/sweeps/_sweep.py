@@ -64,7 +64,7 @@ def sweep(
     _check_arguments(source, over, output, changes, command)
     count = _check_workers(workers, on, tell, warn)
     base = source if isinstance(source, recipe.Recipe) else recipe.load(source)
-    base = recipe.self_contained(recipe.override(base, changes) if changes else base)
+    base = recipe.self_contained(recipe.override(base, changes, "changes") if changes else base)
     values = _check_values(over or {})
     if not command and not isinstance(source, recipe.Recipe):
         command = shlex.join(["fluxforge", "discover", os.fspath(source)]) + _format_options(changes or {})
