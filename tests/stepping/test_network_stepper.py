@@ -14,7 +14,7 @@ from fluxforge.errors import InputError
 from fluxforge.gnn import FluxNetwork, Network, build_flux_network
 from fluxforge.gnn.exact import sparse_network
 from fluxforge.graph import Size, pad_to_size
-from fluxforge.mesh import Dirichlet, Neumann, dual, fourier_step, jittered
+from fluxforge.mesh import Dirichlet, Neumann, Robin, dual, fourier_step, jittered
 from fluxforge.pde import BUILT_IN as BUILT_IN_EQUATIONS
 from fluxforge.pde import HEAT
 from fluxforge.scheme import nested_tableau
@@ -146,6 +146,17 @@ def test_a_network_refuses_parameters_it_was_not_trained_with(parameters: Any) -
         trained(MESH, "x", dt=1e-3, parameters=parameters)
     with pytest.raises(InputError, match=r"trained with alpha = 1\.0|no parameter 'beta'"):
         simulate(trained, MESH, initial="x", dt=1e-3, steps=1, parameters=parameters)
+
+
+def test_a_network_refuses_walls_it_was_not_trained_with() -> None:
+    """One in the form of a flux takes all walls."""
+    trained = TrainedNetwork("euler", euler(), HEAT, {"alpha": 1.0})
+    wall = {"left": Robin(2.0, 1.0)}
+    wanted = r"^boundary: the network 'euler' takes .*: no robin, no inflow wall$"
+    with pytest.raises(InputError, match=wanted):
+        trained(MESH, "x", dt=1e-3, boundary=wall)
+    with pytest.raises(InputError, match=wanted):
+        simulate(trained, MESH, initial="x", dt=1e-3, steps=1, boundary=wall)
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,9 @@ class TrainedNetwork(AbstractMethod):
             fields = resolve(self.equation, graph, settings)
             closed, length, numbers = close_walls(graph, self.equation, fields), 1.0, fields.constants
             padded = pad_graph(closed, self.network.hops, parameters=fields, dtype=dtype)
+        elif graph.transfer is not None or graph.inflow is not None:
+            why = "takes walls with values, neumann and periodic walls: no robin, no inflow wall"
+            raise InputError(f"boundary: the network {self.name!r} {why}")
         else:
             scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
             numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
