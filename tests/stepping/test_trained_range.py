@@ -1,6 +1,9 @@
 """Networks in the form of a flux in `simulate`: other parameters and walls, and steps they were not trained with."""
 
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -45,3 +48,17 @@ def test_a_step_outside_the_trained_range_is_warned_of_once_with_the_range() -> 
     assert long.notes == (str(seen[0].message),)
     with pytest.warns(UserWarning, match="trained range"):
         ff.simulate(network(), MESH, dt_fraction=0.04, steps=1)
+
+
+def test_the_warning_shows_the_line_that_simulates() -> None:
+    """In a new process: the type checks that tests add to every function are lines of their own."""
+    program = """
+import warnings
+import test_trained_range as given
+with warnings.catch_warnings(record=True) as seen:
+    given.ff.simulate(given.network(), given.MESH, dt_fraction=0.7, steps=1)
+print(*(each.filename for each in seen))
+"""
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=here)
+    assert done.stdout == "<string>\n"

@@ -49,7 +49,6 @@ from fluxforge.stepping._timed import (
 )
 
 
-@np.errstate(all="ignore")
 def simulate(
     scheme: str | os.PathLike[str] | Scheme | AbstractMethod,
     mesh: Mesh | str | os.PathLike[str],
