@@ -160,6 +160,17 @@ def test_a_stepper_runs_under_jit_and_scan() -> None:
     assert gap(last, exact(exact(exact(T, S), S), S)) <= 1e-13
 
 
+@pytest.mark.parametrize(("name", "solver"), [("midpoint", "auto"), ("barth-jespersen", "auto"), ("implicit", "cg")])
+def test_a_step_is_differentiated_backwards_as_forwards(name: str, solver: Any) -> None:
+    """w·(J v) is (Jᵀ w)·v to round-off, or to what conjugate gradients leave over."""
+    given: dict[str, Any] = {"equation": "advection", "parameters": {"velocity": (1.0, 0.5)}}
+    step = stepper(name, BOTH, 1e-3, solver=solver, **(given if name == "barth-jespersen" else {}))
+    T, v, w = (np.random.default_rng(seed).standard_normal(BOTH.cells) for seed in range(3))
+    _, forwards = jax.jvp(step, (jnp.asarray(T),), (jnp.asarray(v),))
+    backwards = jax.grad(lambda T: jnp.asarray(w) @ step(T))(jnp.asarray(T))
+    assert abs(w @ forwards - backwards @ v) <= 1e-11 * np.linalg.norm(w) * np.linalg.norm(v)
+
+
 def test_a_scheme_by_name_and_by_file(tmp_path: Path) -> None:
     T, _, dt = problem(BOTH, 1.0)
     save(BUILT_IN["midpoint"], tmp_path / "mine.json")

@@ -123,6 +123,12 @@ def repeat_steps(step: AbstractStepper, T: State, steps: Int[Array, ""], *, turn
     return jax.lax.fori_loop(0, steps % turn, advance, jax.lax.fori_loop(0, steps // turn, advance_turn, T))
 
 
+@eqx.filter_jit
+def take_step(step: AbstractStepper, T: State) -> State:
+    """One `advance` without a loop, through which JAX could not differentiate backwards."""
+    return step.advance(T)
+
+
 class Order(eqx.Module):
     """A renumbering of the cells and its inverse."""
 
@@ -169,6 +175,10 @@ class DeviceStepper(AbstractStepper):
     def leave(self, T: State) -> State:
         """A field from the stepper's order to the mesh's."""
         return T if self.order is None else T[self.order.back]
+
+    def __call__(self, T: Float[Array | np.ndarray, " cells"]) -> State:
+        """One step of a field in the mesh's order."""
+        return self.leave(take_step(self, self.enter(T)))
 
     def repeat(self, T: State, steps: int) -> State:
         """Many steps without leaving the device."""
