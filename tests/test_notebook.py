@@ -76,6 +76,8 @@ def test_a_scheme_is_one_line_and_its_formulas(scheme) -> None:
     assert repr(scheme).startswith(f"Scheme({scheme.name}: heat equation, {len(scheme.stages)} stage")
     assert len(repr(scheme)) < 120
     assert ("implicit" in repr(scheme)) == scheme.implicit
+    assert repr(replace(scheme, name="a\nb" * 50)).startswith("Scheme(a ba b")
+    assert len(repr(replace(scheme, name="a" * 500))) < 150
     text = scheme._repr_latex_()
     assert text.startswith("$$\n\\begin{aligned}")
     assert text.endswith("\\end{aligned}\n$$")

@@ -14,6 +14,7 @@ import fluxforge as ff
 from fluxforge.certify import linear_field_defect, other_equation, verify_step
 from fluxforge.errors import InputError
 from fluxforge.mesh import Disk, Polygon
+from fluxforge.pipeline import resume
 from fluxforge.scheme import SchemeBuilder, emit
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import generator, operator, read_field, step_limit, write_comparison, write_run
@@ -172,6 +173,8 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (lambda tell: ff.discover("first-order", tell=tell), "tell", NO_FUNCTION),
     (lambda warn: ff.discover("first-order", warn=warn), "warn", NO_FUNCTION),
     (ff.load_run, "folder", {"number": 3, "none": None, "empty": ""}),
+    (resume, "output", {"number": 3, "none": None, "empty": ""}),
+    (lambda tell: resume("run", tell=tell), "tell", NO_FUNCTION),
     *((make, "n", NOT_COUNTED) for make in (ff.mesh.squares, ff.mesh.right_triangles, ff.mesh.cross_triangles)),
     *((make, "n", NOT_COUNTED) for make in (ff.mesh.equilateral, ff.mesh.jittered)),
     (lambda jitter: ff.mesh.jittered(2, jitter), "jitter", NO_NUMBER | {"large": 0.5, "nan": float("nan")}),

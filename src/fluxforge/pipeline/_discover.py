@@ -104,8 +104,9 @@ def check_feasible(spec: recipe.Recipe) -> None:
 def resume(output: str | os.PathLike[str], *, tell: Progress = silent, warn: Warn = lambda _: None) -> Run:
     """Continue an interrupted run; for a finished one, read the result and restore missing files.
 
-    Raises InputError if the folder has no run, or another process uses it.
+    Raises InputError if the folder has no run, or another process uses it, and for arguments of the wrong kind.
     """
+    check_path(output, "output", "the path of a run folder"), check_function(tell, "tell"), check_function(warn, "warn")
     with RunFolder.open(Path(output), warn=warn) as folder:
         return finish_run(recipe_of(folder), folder, tell)
 

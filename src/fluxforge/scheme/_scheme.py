@@ -267,7 +267,8 @@ class Scheme:
 
     def __repr__(self) -> str:
         stages = "1 stage" if len(self.stages) == 1 else f"{len(self.stages)} stages"
-        return f"Scheme({self.name}: {self.equation.name} equation, {stages}{', implicit' if self.implicit else ''})"
+        of = f"{self.equation.name:.60} equation, {stages}{', implicit' if self.implicit else ''}"
+        return " ".join(f"Scheme({self.name:.60}: {of})".split())
 
     def _repr_latex_(self) -> str | None:
         """The formulas of the stages for a notebook; None if they are longer than _MOST_CHARACTERS."""
