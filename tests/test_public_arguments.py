@@ -330,6 +330,26 @@ def test_every_public_function_is_asked() -> None:
     assert [name for name in functions if name not in inner and f"mesh.{name}" not in asked] == []
 
 
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+TRIANGLE = np.array([[0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("points", "cells", "words"),
+    [
+        (CORNERS.tolist(), TRIANGLE, "^points should be an array, got a list of 3$"),
+        (CORNERS, TRIANGLE.tolist(), "^cells should be an array, got a list of 1$"),
+        (CORNERS, TRIANGLE + 0.0, "the cells should be integers in 3 or 4 columns, got float64"),
+        (CORNERS, TRIANGLE + 3, "cell 0 refers to point 3, and the points are 0 to 2"),
+        (CORNERS[:, :1], TRIANGLE, "the points should be numbers in two columns"),
+        (CORNERS[:0], TRIANGLE[:0], "has no cells"),
+    ],
+)
+def test_a_mesh_made_by_hand_of_wrong_arrays_is_refused_in_one_line(points: Any, cells: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ff.dual(ff.mesh.Mesh(points, cells))
+
+
 @pytest.mark.parametrize("number", [np.float64(0.25), np.float32(0.25), np.array(0.25), sp.Rational(1, 4), 1])
 def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
     assert problem(diffusivity=number, steps=np.int64(2), save_every=np.array(1)).steps == 2

@@ -10,9 +10,11 @@ from fluxforge._types import CellField, CellVectors, FaceField, FaceVectors, Slo
 from fluxforge.errors import MeshError
 from fluxforge.mesh._boundary import FaceConditions, conditions_on_faces
 from fluxforge.mesh._cells import (
+    as_arrays,
     cell_areas,
     cell_centroids,
     check_coordinates,
+    check_corners,
     check_extent,
     corner_positions,
     cross,
@@ -58,6 +60,8 @@ def dual(
     mesh = as_mesh(mesh)
     equation = None if equation is None else find_equation(equation)
     time = None if time is None else check_number(time, "time")
+    points, cells = as_arrays(mesh.points, mesh.cells, mesh.origin)
+    check_corners(points, cells, mesh.origin)
     check_coordinates(mesh.points, mesh.origin)
     check_extent(mesh.points, mesh.cells, mesh.origin)
     faces = pair_faces(mesh)

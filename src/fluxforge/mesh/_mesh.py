@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Int
 
+from fluxforge._arguments import check_kind
 from fluxforge._types import Corners, Points
 from fluxforge.mesh._cells import mark_triangles
 
@@ -31,6 +32,10 @@ class Mesh:
     notes: tuple[str, ...] = ()
     origin: str = "mesh"
     regions: Mapping[str, Int[np.ndarray, " n"]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_kind(self.points, "points", np.ndarray, "an array")
+        check_kind(self.cells, "cells", np.ndarray, "an array")
 
     def __repr__(self) -> str:
         triangles = int(mark_triangles(self.cells).sum())
