@@ -18,6 +18,8 @@ from fluxforge.mesh._read import as_mesh
 
 # Cells up to which edges are drawn; beyond, they would cover the colours.
 EDGES_UP_TO = 20_000
+# The colour bar beside a plot, in shares of the plot: its left edge, bottom, width and height.
+BAR = (1.04, 0.0, 0.05, 1.0)
 # The metadata key of the date in each format; PNG has none.
 DATES: Mapping[str, dict[str, str | None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -40,7 +42,7 @@ def draw_field(
     axes.set(
         xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin), aspect="equal", xlabel="x"
     )
-    axes.set_ylabel("y", rotation=0)
+    axes.set_ylabel("y", rotation=0, ha="right")
     axes.spines[["top", "right"]].set_visible(False)
     return patches
 
@@ -52,7 +54,7 @@ def mesh_picture(mesh: Mesh | str | os.PathLike[str], path: str | os.PathLike[st
     figure = Figure(figsize=(6, 5.2), layout="constrained")
     axes = figure.add_subplot()
     patches = draw_field(axes, mesh, V / V.max(), edges=len(V) <= EDGES_UP_TO, vmin=0.0, vmax=1.0)
-    figure.colorbar(patches, ax=axes, label="cell size / largest", shrink=0.85)
+    figure.colorbar(patches, cax=axes.inset_axes(BAR), label="cell size / largest")
     axes.set_title(f"{len(V):,} cells", fontsize=11)
     save_figure(figure, path)
 

@@ -12,12 +12,10 @@ from matplotlib.ticker import ScalarFormatter
 
 from fluxforge._types import CellField
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._picture import draw_field
+from fluxforge.mesh._picture import BAR, draw_field
 
 COLOURS = "inferno"
 DIFFERENCES = "RdBu_r"
-# The colour bar beside a plot, in shares of the plot: its left edge, bottom, width and height.
-BAR = (1.04, 0.0, 0.05, 1.0)
 
 
 class _Panel(NamedTuple):
