@@ -72,6 +72,8 @@ class ClaimCheck:
 
 
 def _describe_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
