@@ -10,7 +10,7 @@ from markupsafe import Markup
 from fluxforge.errors import DocumentError
 from fluxforge.report import _page, discovery_figures, discovery_page, write_discovery
 from fluxforge.report._discovery_figures import limit_pictures, limit_rows, limit_table
-from fluxforge.report._page import set_powers
+from fluxforge.report._page import set_powers, set_text
 from fluxforge.run.result import Discovery, from_document
 from fluxforge.scheme import find
 
@@ -97,7 +97,7 @@ def test_a_constant_of_the_network_that_is_far_off_does_not_squeeze_the_rest():
 
 
 def test_the_table_tells_both_ends_the_limit_and_what_was_taken():
-    assert limit_table(read(READ))[0] == ("a1", "0.40000", "0.48750", "0.5000072 ± 3.8 × 10⁻⁶", "1/2")
+    assert limit_table(read(READ))[0] == ("a1", "0.40000", "0.48750", "0.5000072 ± 3.8\xa0×\xa010⁻⁶", "1/2")
     assert limit_table(read(READ | {"rational": {}}))[2][-1] == "1.00000"
     assert limit_table(read(READ | {"constants": {"a1": None}}))[0][3:] == ("—", "1/2")
 
@@ -110,7 +110,7 @@ def test_rows_come_longest_step_first_whatever_their_order_is():
 def test_the_page_explains_the_limit_and_shows_it():
     page = of(READ)
     assert "the constants of least residual depend on Δt; their limit as Δt → 0 is the scheme" in page
-    assert '<td class="n">0.5000072 ± 3.8 × 10⁻⁶</td><td class="n"><math alttext="1/2"><mfrac>' in page
+    assert '<td class="n">0.5000072 ± 3.8\xa0×\xa010⁻⁶</td><td class="n"><math alttext="1/2"><mfrac>' in page
     assert "fitted at Δt in units of the Fourier step, from 0.5 down to 0.0625." in page
     assert page.count("<svg") == 2
     assert "a1 goes from 0.40000 at the longest step to 0.5000072" in page
@@ -234,10 +234,19 @@ def test_steps_that_are_no_steps_are_left_out():
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a1 at Δt = 0.1: 1.5e-16, not c2.", "a₁ at Δt = 0.1: 1.5 × 10⁻¹⁶, not c₂."),
+        ("a1 at Δt = 0.1: 1.5e-16, not c2.", "a₁ at Δt = 0.1: 1.5\xa0×\xa010⁻¹⁶, not c₂."),
         ("R(z) = z**2/2 + z + 1, up to Δt^2", "R(z) = z²/2 + z + 1, up to Δt²"),
-        ("rkl2-8, 1e5 cells, h2o, data/q1.msh", "rkl2-8, 1 × 10⁵ cells, h2o, data/q1.msh"),
+        ("rkl2-8, 1e5 cells, h2o, data/q1.msh", "rkl2-8, 1\xa0×\xa010⁵ cells, h2o, data/q1.msh"),
+        (
+            "rates -0.02 -0.00, a weight of -1.6e-05, 64-4096 cells",
+            "rates −0.02 −0.00, a weight of −1.6\xa0×\xa010⁻⁵, 64-4096 cells",
+        ),
     ],
 )
 def test_powers_and_indices_are_set_and_names_left_alone(text, shown):
     assert set_powers(text) == shown
+
+
+def test_indices_of_single_letters_are_set_below_and_other_names_left_alone():
+    text = "stable up to 2 Δt_Fourier; ∂F/∂u_P < 0; claim: time_order"
+    assert set_text(text) == "stable up to 2 Δt<sub>Fourier</sub>; ∂F/∂u<sub>P</sub> &lt; 0; claim: time_order"

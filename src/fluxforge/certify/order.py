@@ -333,5 +333,5 @@ def time_line(study: TimeStudy) -> Line:
         if study.observed is not None and abs(study.observed - exact) > 0.1:
             evidence += f"; at these Δt it looks like {study.observed:.2f}"
     verdict = Verdict.MEASURED if study.order is not None else Verdict.FAILS
-    method = "R(z) against e^z exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
+    method = "R(z) against eᶻ exactly; Taylor coefficients on a mesh; runs against the matrix exponential of its own G"
     return Line(f"order in time {format_order(study.order)}", verdict, evidence, method)

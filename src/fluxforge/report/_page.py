@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from latex2mathml.converter import convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -40,6 +40,8 @@ CLASSES = {
 }
 # A line of metrics: numbers by name, a list of them where several networks are trained.
 Metric: TypeAlias = Mapping[str, float | list[float | None] | None]
+# Inches beyond which letters of a figure would be too small on a narrow screen.
+WIDE = 7.0
 # Keys of a line of metrics that are not terms of the loss.
 NOT_TERMS = ("step", "skipped", "learning_rate")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -47,6 +49,8 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _POWER_OF = re.compile(r"(?:\^|\*\*)(-?\d+)(?![\w.])")
 _INDEXED = re.compile(r"(?<![\w./-])([a-z])(\d)(?!\w|\.\w)")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
+_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")
+_NAMED_INDEX = re.compile(r"(?<![\w.])(Δt|[A-Za-z])_([A-Za-z]+)(?!\w)")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _FRACTION = re.compile(r"-?\d+/\d+")
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -72,14 +76,19 @@ class Shown:
 
 
 def embed_figure(figure: Figure, name: str, caption: str, *, alt: str = "", look: str = "") -> Shown:
-    """A figure as inline SVG with its texts; `look` names CSS classes: `narrow`, or `light` on dark pages too."""
+    """A figure as inline SVG with its texts; `look` names CSS classes: `narrow`, or `light` on dark pages too.
+
+    A figure of several panels is `wide`: a narrow screen scrolls it, since its letters could not be read if it shrank.
+    """
+    if figure.get_figwidth() > WIDE:
+        look = f"{look} wide".strip()
     return Shown(figure_svg(figure, name), caption, alt or caption, look)
 
 
 def page(template: str, **content: Any) -> str:
     """Render a template with these variables; an undefined one is an error, and text is escaped."""
     environment = Environment(loader=PackageLoader("fluxforge.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, set_powers=set_powers)
+    environment.filters.update(number=number, decimals=decimals, rounded=round_decimals, set_text=set_text)
     environment.filters.update(typeset_text=typeset_text, typeset_number=typeset_number, look=CLASSES.__getitem__)
     return environment.get_template(template).render(version=version("fluxforge"), **content)
 
@@ -116,7 +125,7 @@ def number(value: float | None, digits: int = 3) -> str:
     text = f"{value:.{digits}g}"
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        text = f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+        text = f"{mantissa}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     return text.replace("-", "−")
 
 
@@ -126,10 +135,19 @@ def decimals(value: float | None, places: int = 3) -> str:
 
 
 def set_powers(text: str) -> str:
-    """A text with 1.5e-16 as 1.5 × 10⁻¹⁶ (and 1.5e-1 as 0.15), Δt^2 and z**2 as Δt² and z², and a1 as a₁."""
+    """A text with 1.5e-16 as 1.5 × 10⁻¹⁶ (and 1.5e-1 as 0.15), Δt^2 and z**2 as Δt² and z², and a1 as a₁.
+
+    A hyphen before a number becomes a minus sign.
+    """
     text = _POWER_OF.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)
     text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_SUBSCRIPTS), text)
-    return _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
+    text = _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
+    return _MINUS.sub("−", text)
+
+
+def set_text(text: str) -> Markup:
+    """A text as `set_powers` sets it, and Δt_max and u_P with their index below."""
+    return Markup(_NAMED_INDEX.sub(r"\1<sub>\2</sub>", str(escape(set_powers(text)))))
 
 
 def figure_svg(figure: Figure, name: str) -> Markup:
@@ -161,13 +179,13 @@ def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axe
     for panel in axes[:count]:
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=8)
+        panel.tick_params(labelsize=8, which="both")
     return figure, axes[:count]
 
 
 def typeset(scheme: Scheme) -> Markup:
-    """The formulas of a scheme as MathML, one row per message and output, aligned at the equals signs."""
-    latex = emit_latex(scheme)
+    """The formulas of a scheme, decimals rounded, as MathML: a row per message and output, aligned at equals signs."""
+    latex = round_decimals(emit_latex(scheme))
     body = latex[latex.index(r"\begin{aligned}") + len(r"\begin{aligned}") : latex.index(r"\end{aligned}")]
     return align([[mathml(cell) for cell in row.split("&")] for row in body.split("\\\\\n")])
 
