@@ -5,6 +5,7 @@ import pytest
 
 from fluxforge.certify import verify
 from fluxforge.report import write_certificate
+from fluxforge.report._certificate_page import stability_figure
 from fluxforge.scheme import find
 
 
@@ -40,6 +41,22 @@ def test_the_page_opens_with_a_sentence_and_typesets_scheme_and_modified_equatio
     assert first.startswith("Explicit two-point flux; order 2 on squares")
     assert re.search(r'aria-label="The scheme"><math display="block">', page)
     assert '<math alttext="T_t = alpha*T_xx' in page
+
+
+def test_the_formula_is_set_with_few_digits_and_given_as_text_with_all(certificate, tmp_path):
+    from fluxforge.scheme import SchemeBuilder
+
+    flux = "0.2602906832618941*alpha*A/delta*(T_N - T_P)"
+    scheme = SchemeBuilder().stage({"z": flux}, {"T_new": "T + dt/V*z + dt*S"}).build("damped")
+    write_certificate(certificate, scheme, tmp_path)
+    page = (tmp_path / "certificate.html").read_text()
+    assert "<mn>0.26029</mn>" in page
+    assert page.count("0.2602906832618941") == 1
+
+
+def test_the_region_of_stability_has_equal_units(certificate):
+    _, region = stability_figure(certificate).axes
+    assert region.get_aspect() == 1.0
 
 
 def test_links_are_to_files_beside_the_page(folder):

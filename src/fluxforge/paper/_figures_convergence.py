@@ -145,7 +145,9 @@ def errors_figure(result: Convergence) -> Figure:
         in_space.loglog([row.cells for row in rows], [row.error for row in rows], **style)
     _draw_guides(in_space)
     in_time.axvline(1.0, color="0.4", linewidth=1)
-    in_time.set(xlabel="Δt / Δt_Fourier", title=f"in time, {largest:,} cells (ends where it blows up)")
+    in_time.set(
+        xlabel=r"$\Delta t / \Delta t_{\mathrm{Fourier}}$", title=f"in time, {largest:,} cells (ends where it blows up)"
+    )
     in_space.set(xlabel="cells", title=f"against the equation, t = {result.choices.until:g}")
     in_seconds.set(xlabel="seconds for the run", title=f"in time, {largest:,} cells")
     in_time.set_ylabel(f"relative L2 error after {result.choices.end:g} Fourier steps")

@@ -67,7 +67,7 @@ def extrapolation_figure(extrapolation: Extrapolated) -> Figure:
     figure = Figure(figsize=(11, 3.8), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
     titles = {
-        "fourier": "Δt / Δt_Fourier",
+        "fourier": r"$\Delta t / \Delta t_{\mathrm{Fourier}}$",
         "temperature_range": "temperatures, times those of training",
         "boundary": "boundary",
     }

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -22,7 +23,7 @@ from fluxforge.report._page import (
     page,
     panels,
     save_figures,
-    set_powers,
+    set_text,
     typeset,
     typeset_equation,
 )
@@ -72,12 +73,12 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
 
 
 def typeset_lines(certificate: Certificate) -> list[tuple[Line, Markup | str]]:
-    """The lines of a certificate with their evidence as HTML: modified equations as MathML, 1e-5 as 1 × 10⁻⁵."""
+    """The lines of a certificate with their evidence as HTML: equations as MathML, powers and indices set."""
     equations = {f"modified equation, {name}": str(each) for name, each in certificate.modified.items()}
     return [
         (
             line,
-            typeset_equation(equations[line.property]) if line.property in equations else set_powers(line.evidence),
+            typeset_equation(equations[line.property]) if line.property in equations else set_text(line.evidence),
         )
         for line in certificate.lines
     ]
@@ -130,14 +131,16 @@ def convergence_figure(certificate: Certificate) -> Figure:
 
 
 def _draw_guides(panel: Axes) -> None:
-    """Draw slopes of order 1 and 2 in h, that is −½ and −1 in the number of cells."""
+    """Draw slopes of order 1 and 2 in h, that is −½ and −1 in the number of cells, named at the right edge."""
     left, right = panel.get_xlim()
-    x = np.geomspace(left * 1.3, right / 1.3, 2)
+    x = np.array([left * 1.3, right])
     top = panel.get_ylim()[1] / 1.5
     for order, style in ((1, ":"), (2, "--")):
         y = top * (x / x[0]) ** (-order / 2)
         panel.loglog(x, y, style, color="0.6", linewidth=1)
-        panel.annotate(f"order {order}", (x[1], y[1]), fontsize=7.5, color="0.4", ha="right", va="bottom")
+        look: dict[str, Any] = {"fontsize": 7.5, "color": "0.4", "va": "center"}
+        panel.annotate(f"order {order}", (x[1], y[1]), xytext=(2, 0), textcoords="offset points", **look)
+    panel.set_xlim(left, right)
 
 
 def time_figure(certificate: Certificate) -> Figure:
@@ -149,7 +152,7 @@ def time_figure(certificate: Certificate) -> Figure:
         order = "exact" if run.exact else ("no order" if run.order is None else f"order {run.order:.2f}")
         errors = np.maximum(run.errors, 1e-17)
         panel.loglog(run.sizes, errors, MARKERS[k] + "-", color=COLOURS[k], label=f"{name}: {order}", markersize=5)
-    panel.set(xlabel="Δt / 2Δt_Fourier", ylabel="relative error against exp(tG)")
+    panel.set(xlabel=r"$\Delta t / (2\,\Delta t_{\mathrm{Fourier}})$", ylabel="relative error against exp(tG)")
     panel.legend(fontsize=8)
     return figure
 
@@ -171,14 +174,15 @@ def stability_figure(certificate: Certificate) -> Figure:
         along.axvline(-stability.interval, color=COLOURS[1], linestyle="--", label=f"−{stability.interval:.5g}")
         along.legend(fontsize=8)
     along.set(xlabel="z = Δtλ", ylabel="R(z)", ylim=(-1.6, 1.6))
-    height = max(2.0, 0.25 * reach)
-    X, Y = np.meshgrid(np.linspace(-reach, 0.15 * reach, 300), np.linspace(-height, height, 200))
+    # As wide as R is drawn along the axis, and at least as the regions of explicit schemes; the same units both ways.
+    height = max(2.0, 0.48 * reach)
+    X, Y = np.meshgrid(np.linspace(-reach, 2.4 * height - reach, 300), np.linspace(-height, height, 250))
     size = np.abs(factor(X + 1j * Y))
     region.contourf(X, Y, size, levels=[0, 1], colors=["#cfe3f3"])
     region.contour(X, Y, size, levels=[1], colors=[COLOURS[0]], linewidths=1.2)
     region.axhline(0, color="0.6", linewidth=0.8)
     region.axvline(0, color="0.6", linewidth=0.8)
-    region.set(xlabel="Re z", ylabel="Im z", title="|R| ≤ 1")
+    region.set(xlabel="Re z", ylabel="Im z", title="|R| ≤ 1", aspect="equal")
     return figure
 
 
