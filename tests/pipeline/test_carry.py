@@ -1,5 +1,6 @@
 """`discover carry`, end to end and small: the table on unseen meshes, the formula, resuming."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -65,7 +66,14 @@ def test_its_formula_is_a_scheme_that_simulates(run: ff.pipeline.Run) -> None:
     change = np.abs(network.final - network.fields[0]).max()
     assert np.abs(formula.final - network.final).max() < 0.02 * change
     # A panel per kind of field, and one of the coefficients.
-    assert (run.folder / "report.html").read_text(encoding="utf-8").count("<svg") == 3
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    first = re.search(r"</h1>\s*<p class=\"lead\">([^<]*)</p>", page)
+    assert first is not None
+    assert first[1].startswith("Explicit two-point flux;")
+    links = set(re.findall(r'href="([^"#][^"]*)"', page))
+    assert {"candidate.json", "candidate-certificate.json", "metrics.jsonl", "carry.svg"} <= links
+    assert all((run.folder / name).is_file() for name in links)
 
 
 def test_its_coefficients_are_drawn_and_the_study_of_convergence_finds_it(run: ff.pipeline.Run) -> None:

@@ -37,7 +37,7 @@ def shrink(patch: Callable[[Any, str, Any], None] = setattr) -> None:
     patch(_skew, "write_skew", _write_report)
 
 
-def _write_report(result: SkewResult, scheme: object, folder: Path, *, command: str) -> list[Path]:
+def _write_report(result: SkewResult, folder: Path, **_: object) -> list[Path]:
     (folder / "report.html").write_text("\n".join(result.reasons), encoding="utf-8")
     return [folder / "report.html"]
 

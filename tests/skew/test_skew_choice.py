@@ -214,3 +214,8 @@ def test_the_recipe_ends_in_a_certified_scheme(tmp_path):
     assert run.verdict == "recovered"
     assert run.scheme is not None
     assert (tmp_path / "run" / "scheme-step.json").exists()
+
+
+def test_a_law_is_written_with_its_signs_and_without_zeros():
+    assert law_text(Constants(1.0, 1.0, 1.0, 1.0)) == "(1)(1/cos θ)"
+    assert law_text(Constants(1.0, 1.07, 1.0, 0.67)) == "(1 + 0.28 ν − 0.21 ν²)(0.67/cos θ + 0.33 cos θ)"

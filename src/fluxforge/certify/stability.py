@@ -170,7 +170,7 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
     method, factor = "spectral radius", "not a function of one operator, so no R(z) bounds it"
     if stability.one_operator:
         method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01"
-        factor = f"R(z) = {stability.factor}"
+        factor = f"R(z) = {_round_floats(stability.factor)}"
     if stability.waves is not None:
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
         where += _describe_waves(stability.waves, words)
@@ -195,6 +195,11 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
     runs, roughest = _describe_rollouts(stability), _describe_oscillation(stability, words)
     evidence = f"{factor}{interval}; Δt_max = {stability.dt_max:.4g}, {where}; {runs}{roughest}"
     return Line(name, _judge_limit(stability), evidence, method)
+
+
+def _round_floats(factor: sp.Expr | None) -> sp.Expr | None:
+    """The factor with six digits of its decimals; fractions stay as they are."""
+    return None if factor is None else factor.xreplace({each: sp.Float(each, 6) for each in factor.atoms(sp.Float)})
 
 
 def _describe_waves(waves: WaveLimit, words: Words) -> str:

@@ -219,11 +219,11 @@ def read_outcome(result: SomeResult, kind: RunKind[SomeResult], into: Path, tell
 
 
 KINDS: Mapping[str, RunKind[Any]] = {
-    CARRY: RunKind(discover_flux_form, report_flux_form),
+    CARRY: RunKind(discover_flux_form, report_flux_form, verified=True),
     DISCOVERY: RunKind(discover_formula, report_formula, verified=True),
     EXPERIMENT: RunKind(discover_experiment, report_experiment, check_experiment, verified=True),
     GENERALISATION: RunKind(compare_arms, report_arms),
-    LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None),
-    SKEW: RunKind(discover_skew, report_skew, check_skew),
+    LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None, verified=True),
+    SKEW: RunKind(discover_skew, report_skew, check_skew, verified=True),
 }
 """The functions of each kind of runs, by the name that `run_kind` returns."""

@@ -138,7 +138,9 @@ def discover_flux_form(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -
 
 def report_flux_form(outcome: Outcome[CarryResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_carry(outcome.result, outcome.scheme, into, command=command_of(folder))
+    return write_carry(
+        outcome.result, into, scheme=outcome.scheme, certificate=outcome.certificate, command=command_of(folder)
+    )
 
 
 def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> TrainedFlux:

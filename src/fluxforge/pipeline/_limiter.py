@@ -173,7 +173,9 @@ def describe_limiter(
 
 def report_limiter(outcome: Outcome[LimiterResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run; returns the paths of its files."""
-    return write_limiter(outcome.result, into, command=command_of(folder))
+    return write_limiter(
+        outcome.result, into, scheme=outcome.scheme, certificate=outcome.certificate, command=command_of(folder)
+    )
 
 
 def measure_forms(

@@ -49,7 +49,9 @@ def check_skew(spec: recipe.Recipe) -> None:
 
 def report_skew(outcome: Outcome[SkewResult], folder: RunFolder, into: Path) -> list[Path]:
     """Write the report of a run for skewed meshes; returns the paths of its files."""
-    return write_skew(outcome.result, outcome.scheme, into, command=command_of(folder))
+    return write_skew(
+        outcome.result, into, scheme=outcome.scheme, certificate=outcome.certificate, command=command_of(folder)
+    )
 
 
 @dataclass(frozen=True, eq=False)

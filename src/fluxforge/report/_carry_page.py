@@ -5,6 +5,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
+from fluxforge.report._certificate_page import typeset_lines
+from fluxforge.report._next import list_files, scheme_commands
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
@@ -20,6 +24,7 @@ from fluxforge.run.carry import CarryResult
 from fluxforge.scheme._scheme import Scheme
 
 FIELDS = {"smooth": "smooth field", "noise": "white noise"}
+FIGURES = {"carry": "errors on unseen meshes", "coefficients": "coefficients of faces"}
 METHODS = {
     "midpoint": "the integrator itself",
     "constants": "best fixed coefficients",
@@ -58,18 +63,31 @@ def coefficients_figure(result: CarryResult) -> Figure | None:
     return figure
 
 
-def write_carry(result: CarryResult, scheme: Scheme | None, folder: Path, *, command: str = "") -> list[Path]:
+def write_carry(
+    result: CarryResult,
+    folder: Path,
+    *,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+    command: str = "",
+) -> list[Path]:
     """Write `report.html` and the figures; return their paths."""
     figures = {"carry": carry_figure(result)}
     learned = coefficients_figure(result)
     if learned is not None:
         figures["coefficients"] = learned
     fields = dict.fromkeys(row.field for row in result.carry)
+    accepted = result.verdict == "recovered"
     text = page(
         "carry.html",
         result=result,
         methods=METHODS,
         typeset=None if scheme is None else typeset(scheme),
+        certificate=certificate,
+        lines=[] if certificate is None else typeset_lines(certificate),
+        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
+        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted),
+        files=list_files(scheme, [(name, FIGURES[name]) for name in figures], accepted=accepted, metrics=True),
         errors=[
             embed_figure(carry_figure(result, [field]), f"carry-{field}", "", alt=f"Error of one step: {field}")
             for field in fields

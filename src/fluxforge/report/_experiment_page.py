@@ -8,7 +8,8 @@ from markupsafe import Markup
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.report._certificate_page import formula_lines, typeset_lines
-from fluxforge.report._page import page, typeset, typeset_equation, write_report
+from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._page import page, set_text, typeset, typeset_equation, write_report
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
@@ -17,12 +18,6 @@ _SENTENCES = {
     "approximation": "The formula is an approximation of the flux: its error is {error:.1e} of the fluxes.",
     "refused": "No formula of the flux was accepted.",
 }
-_COMMANDS = (
-    ("Make a mesh", "fluxforge mesh square --cells 2000 -o mesh.msh"),
-    ("Run the scheme on it", "fluxforge simulate scheme.json --mesh mesh.msh --initial 'x*y' -o simulation"),
-    ("Verify it in full, on larger meshes", "fluxforge verify scheme.json -o certificate"),
-    ("Export it as C", "fluxforge export scheme.json --to c -o scheme.c"),
-)
 
 
 def write_experiment(
@@ -50,6 +45,7 @@ def experiment_page(
         experiment=experiment,
         sentence=_SENTENCES[result.verdict].format(error=math.nan if experiment.error is None else experiment.error),
         flux=_typeset_formula("F = ", experiment.flux),
+        form=set_text(f"F = {experiment.form}".replace(")*g(", ") g(")),
         g=_typeset_formula("g = ", experiment.g),
         book=_typeset_formula("F = ", None if experiment.textbook is None else experiment.textbook.formula),
         scheme=scheme,
@@ -60,7 +56,8 @@ def experiment_page(
         lines=[] if certificate is None else typeset_lines(certificate),
         fronts=result.fronts or {},
         ablations=() if result.ablations is None else result.ablations.found,
-        next=_COMMANDS if result.recovered else (),
+        next=[] if scheme is None else scheme_commands(scheme, accepted=result.recovered, initial="x*y"),
+        files=list_files(scheme, accepted=result.recovered),
         command=command,
     )
 

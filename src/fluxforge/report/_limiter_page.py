@@ -6,12 +6,18 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
+from fluxforge.report._certificate_page import typeset_lines
+from fluxforge.report._next import list_files, scheme_commands
 from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_figure, page, panels, write_report
 from fluxforge.run.limiter import LimiterResult
+from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme.limiters import C, Q, R
 
+FIGURES = {"phi": "the limiter", "waves": "errors on waves and fresh profiles"}
 # Which of the ten Courant numbers from 0.05 to 0.95, the rows of the network's table, are drawn.
 _ROWS = (2, 5, 8)
 _COURANT = np.linspace(0.05, 0.95, 10)
@@ -60,7 +66,14 @@ def wave_figure(result: LimiterResult) -> Figure:
     return figure
 
 
-def write_limiter(result: LimiterResult, folder: Path, *, command: str = "") -> list[Path]:
+def write_limiter(
+    result: LimiterResult,
+    folder: Path,
+    *,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+    command: str = "",
+) -> list[Path]:
     """Write `report.html` and the figures; return their paths."""
     figures = {"phi": phi_figure(result), "waves": wave_figure(result)}
     downwind = Q in parse(result.formula, ("r", "q", "c")).free_symbols
@@ -72,6 +85,17 @@ def write_limiter(result: LimiterResult, folder: Path, *, command: str = "") -> 
         "drawn for this test, over those of CFL-superbee.",
     }
     shown = {name: embed_figure(figure, name, captions[name]) for name, figure in figures.items()}
-    scheme = "candidate.json" if result.verdict == "refused" else "scheme.json"
-    text = page("limiter.html", result=result, figures=shown, scheme=scheme, downwind=downwind, command=command)
+    accepted = result.verdict != "refused"
+    text = page(
+        "limiter.html",
+        result=result,
+        figures=shown,
+        downwind=downwind,
+        certificate=certificate,
+        lines=[] if certificate is None else typeset_lines(certificate),
+        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
+        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted, mesh="family squares -n 50"),
+        files=list_files(scheme, FIGURES.items(), accepted=accepted, metrics=True),
+        command=command,
+    )
     return write_report(folder, text, figures)

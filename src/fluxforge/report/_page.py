@@ -49,8 +49,9 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _POWER_OF = re.compile(r"(?:\^|\*\*)(-?\d+)(?![\w.])")
 _INDEXED = re.compile(r"(?<![\w./-])([a-z])(\d)(?!\w|\.\w)")
 _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
-_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")
-_NAMED_INDEX = re.compile(r"(?<![\w.])(Δt|[A-Za-z])_([A-Za-z]+)(?!\w)")
+_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)|(?<= )-(?= )")
+_PRODUCT = re.compile(r"(?<=\d)\*(?=[a-z])")
+_INDEXED_NAME = re.compile(r"(?<![\w.])((?:Δt|[A-Za-z])_[A-Za-z]+|[A-Za-z]+_[A-Za-z])(?!\w)")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _FRACTION = re.compile(r"-?\d+/\d+")
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -137,17 +138,22 @@ def decimals(value: float | None, places: int = 3) -> str:
 def set_powers(text: str) -> str:
     """A text with 1.5e-16 as 1.5 × 10⁻¹⁶ (and 1.5e-1 as 0.15), Δt^2 and z**2 as Δt² and z², and a1 as a₁.
 
-    A hyphen before a number becomes a minus sign.
+    A hyphen before a number or between blanks becomes a minus sign, 2*z becomes 2 z.
     """
     text = _POWER_OF.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)
     text = _INDEXED.sub(lambda match: match[1] + match[2].translate(_SUBSCRIPTS), text)
     text = _POWER.sub(lambda match: number(float(match[0]), len(match[1].replace(".", ""))), text)
-    return _MINUS.sub("−", text)
+    return _PRODUCT.sub("\N{NO-BREAK SPACE}", _MINUS.sub("−", text))
 
 
 def set_text(text: str) -> Markup:
-    """A text as `set_powers` sets it, and Δt_max and u_P with their index below."""
-    return Markup(_NAMED_INDEX.sub(r"\1<sub>\2</sub>", str(escape(set_powers(text)))))
+    """A text as `set_powers` sets it, and Δt_max and velocity_n with their index below."""
+    return Markup(_INDEXED_NAME.sub(_set_index, str(escape(set_powers(text)))))
+
+
+def _set_index(match: re.Match[str]) -> str:
+    name, _, index = match[0].partition("_")
+    return f"{name}<sub>{index}</sub>"
 
 
 def figure_svg(figure: Figure, name: str) -> Markup:

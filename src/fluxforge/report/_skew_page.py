@@ -2,12 +2,32 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from fluxforge.report._page import COLOURS, MARKERS, embed_figure, page, panels, typeset, write_report
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
+from fluxforge.report._certificate_page import typeset_lines
+from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._page import (
+    COLOURS,
+    MARKERS,
+    draw_legend_below,
+    embed_figure,
+    page,
+    panels,
+    typeset,
+    write_report,
+)
 from fluxforge.run.skew import SkewResult
 from fluxforge.scheme._scheme import Scheme
+
+FIGURES = {
+    "angles": "coefficients against the angle",
+    "trade-off": "error against stable step and coercivity",
+    "cells": "errors against cells",
+}
 
 
 def angle_figure(result: SkewResult) -> Figure:
@@ -51,21 +71,20 @@ def trade_off_figure(result: SkewResult) -> Figure:
             value = _geometric_mean([row.step_ratio for row in law.families]) if field == "step" else law.coercivity
             at = value / scales[field][1]
             error = _geometric_mean([each.error_ratio for row in law.families for each in row.kinds or (row,)])
-            panel.plot([at], [error], color=COLOURS[k], marker=MARKERS[k], ms=9, ls="", mec="k")
-            panel.annotate(
-                law.name,
-                (at, error),
-                # Labels alternate above and below, since the chosen fluxes are close together.
-                xytext=(9, -14 if k % 2 else 7),
-                textcoords="offset points",
-                fontsize=9,
-                bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8},
-            )
+            # Choices may coincide: the later ones are smaller.
+            style: dict[str, Any] = {
+                "color": COLOURS[k],
+                "marker": MARKERS[k],
+                "ms": 11 - 1.5 * k,
+                "ls": "",
+                "mec": "k",
+            }
+            panel.plot([at], [error], **style, label=law.name)
         panel.set(xlabel=f"{label} (more is better)", ylabel="mean error / corrected's (less is better)")
         panel.set_ylim(0.8, 1.2)
     axes[0].set_xlim(0.85, 1.15)
     axes[1].set_xlim(0.2, 1.3)
-    axes[0].legend(fontsize=8, loc="upper right")
+    draw_legend_below(figure, axes[0])
     return figure
 
 
@@ -96,11 +115,18 @@ def cells_figure(result: SkewResult) -> Figure:
             panel.semilogx(row.cells, scaled, color=COLOURS[k], marker=MARKERS[k], ms=4, label=law.name)
         panel.set(xlabel="cells", ylabel="L2 error × cells", title=family)
         panel.set_ylim(bottom=0.0)
-    axes[0].legend(fontsize=8)
+    draw_legend_below(figure, axes[0])
     return figure
 
 
-def write_skew(result: SkewResult, scheme: Scheme | None, folder: Path, *, command: str = "") -> list[Path]:
+def write_skew(
+    result: SkewResult,
+    folder: Path,
+    *,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+    command: str = "",
+) -> list[Path]:
     """Write `report.html` and the figures; return their paths."""
     figures = {"angles": angle_figure(result)}
     captions = {"angles": "Coefficients of the flux between triangles of equal size against the angle of d and n."}
@@ -108,18 +134,23 @@ def write_skew(result: SkewResult, scheme: Scheme | None, folder: Path, *, comma
         figures |= {"trade-off": trade_off_figure(result), "cells": cells_figure(result)}
         captions["trade-off"] = (
             "Error, stable step and coercivity of every choice that the search tried (dots, on its own meshes) and of "
-            "the chosen ones (named, on held-out meshes), over those of the corrected flux on the same meshes."
+            "the chosen ones (large marks, on held-out meshes), over those of the corrected flux on the same meshes."
         )
         captions["cells"] = (
-            "Error of steady problems and on meshes that the search did not see, times the number of cells: level "
+            "Error of steady problems on meshes that the search did not see, times the number of cells: level "
             "where the order is 2."
         )
+    accepted = result.verdict == "recovered"
     text = page(
         "skew.html",
         result=result,
         typeset=None if scheme is None else typeset(scheme),
         figures=[embed_figure(figure, name, captions[name]) for name, figure in figures.items()],
         command=command,
-        scheme_file="scheme.json" if result.verdict == "recovered" else "candidate.json",
+        certificate=certificate,
+        lines=[] if certificate is None else typeset_lines(certificate),
+        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
+        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted),
+        files=list_files(scheme, [(name, FIGURES[name]) for name in figures], accepted=accepted),
     )
     return write_report(folder, text, figures)

@@ -13,7 +13,7 @@ r = (T_N − T_P) − (k_N ∇T_P·e_P + k_P ∇T_N·e_N)/(k_P + k_N).
 The free coefficient is chosen among ψ = (c₀ + c₁ ν + c₂ ν²) (σ/cos θ + (1 − σ) cos θ).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,8 @@ from fluxforge.skew._problems import SCALAR, Conductivity
 
 DIGITS = 2
 """The number of digits to which the chosen constants are rounded."""
+# Coefficients below this are round-off and shown as 0.
+LEAST_SHOWN = 1e-12
 
 
 class Constants(NamedTuple):
@@ -254,9 +256,17 @@ def to_damping(constants: Constants) -> Damping:
 
 
 def law_text(constants: Constants) -> str:
-    """ψ as a formula of ν and cos θ."""
-    c0, c1, c2 = _polynomial(constants)
-    return f"({c0:.4g} {c1:+.4g} ν {c2:+.4g} ν²) ({constants.mix:.4g}/cos θ {1.0 - constants.mix:+.4g} cos θ)"
+    """ψ as a formula of ν and cos θ, like (1.08 + 0.185 ν − 0.195 ν²)(0.67/cos θ + 0.33 cos θ)."""
+    sizes = _sum_text(zip(_polynomial(constants), ("", " ν", " ν²"), strict=True))
+    angles = _sum_text(((constants.mix, "/cos θ"), (1.0 - constants.mix, " cos θ")))
+    return f"{sizes}{angles}"
+
+
+def _sum_text(terms: Iterable[tuple[float, str]]) -> str:
+    """A sum of multiples in brackets, those that round to 0 left out."""
+    text = " ".join(f"{value:+.4g}{of}" for value, of in terms if abs(value) > LEAST_SHOWN)
+    text = text.replace("-", "− ").replace("+", "+ ")
+    return f"({text.removeprefix('+ ') or '0'})"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,35 @@
+"""What stands at the end of reports: commands that can be copied, and files."""
+
+import shlex
+
+import pytest
+
+from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.scheme import find
+
+
+@pytest.mark.parametrize(
+    ("scheme", "equation", "setting"),
+    [
+        ("upwind", "advection", "velocity=(1, 0.5)"),
+        ("corrected", "anisotropic", "K=((2, 0), (0, 1))"),
+        ("midpoint", "heat", None),
+    ],
+)
+def test_commands_set_the_parameters_that_have_no_default(scheme, equation, setting):
+    run = dict(scheme_commands(find(scheme, equation), accepted=True))["Run the scheme on it"]
+    words = shlex.split(run)
+    assert words[:3] == ["fluxforge", "simulate", "scheme.json"]
+    assert [words[k + 1] for k, word in enumerate(words) if word == "--set"] == ([setting] if setting else [])
+
+
+def test_commands_begin_with_the_mesh_that_they_use():
+    first, second = (command for _, command in scheme_commands(find("midpoint"), accepted=False)[:2])
+    assert first.endswith("-o mesh.msh")
+    assert "candidate.json --mesh mesh.msh" in second
+
+
+def test_files_are_named_by_the_verdict_and_left_out_without_a_scheme():
+    names = [name for name, _ in list_files(find("midpoint"), [("waves", "errors")], accepted=False, metrics=True)]
+    assert names == ["candidate.json", "candidate-certificate.json", "metrics.jsonl", "run.json", "waves.svg"]
+    assert [name for name, _ in list_files(None, accepted=True)] == ["run.json"]
