@@ -256,8 +256,8 @@ def test_fronts_of_several_networks_get_a_panel_each(count):
 def test_of_a_pair_the_message_is_on_the_left():
     turned = dict(reversed(FRONTS.items()))
     left, right = discovery_figures(read(RESULT | {"fronts": turned}), [])["front"].axes
-    assert left.get_title() == "message z1"
-    assert right.get_title() == "update T_new"
+    assert left.get_title() == "message $z_{1}$"
+    assert right.get_title() == "update $T^{n+1}$"
 
 
 def test_the_chosen_point_is_marked():

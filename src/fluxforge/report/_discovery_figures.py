@@ -95,7 +95,8 @@ def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
         panel.semilogy(x, y, "o", color=LINE, markersize=5)
         lines = _mark_chosen(panel, front.rows[front.chosen]) if isinstance(front.chosen, int) else 0
         panel.set(xlabel="complexity (operators, variables, constants)", ylabel="relative error")
-        panel.set_title(f"{front.kind} {name}", fontsize=10, parse_math=False)
+        label = plot_formula(name)
+        panel.set_title(f"{front.kind} {label or name}", fontsize=10, parse_math=label is not None)
         panel.set_ylim(*_axis_limits(min(y), max(y), lines))
         panel.margins(x=0.06)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -213,7 +214,9 @@ def limit_pictures(result: Discovery) -> list[Shown]:
     for k, names in enumerate(_group_constants(result).values() if limit_rows(result) else ()):
         figure, (panel,) = panels(1)
         outside = _draw_constants(panel, result, names)
-        caption = f"{set_powers(', '.join(names))} against the step: lines are those of least loss, stars their limits"
+        caption = (
+            f"{set_powers(', '.join(names))} against the step: full marks are those of least loss, stars their limits"
+        )
         caption += ", hollow marks the network's own" if _network_names(result, names) else ""
         caption += f", {outside} of which lie outside" if outside else ""
         ends = (
@@ -289,9 +292,13 @@ def _draw_constants(panel: Axes, result: Discovery, names: Sequence[str]) -> int
     """Draw these constants; return the number of the network's values that are outside the axis and not shown."""
     rows = limit_rows(result)
     steps, left = [row.step for row in rows], rows[-1].step / 2
+    # The network is read between the halvings, where the least loss of other problems is fitted: no part of the line.
+    halvings = [row for row in rows if not row.network] or rows
     for k, name in enumerate(names):
-        label = plot_formula(name) or name
-        panel.plot(steps, _column([row.constants for row in rows], name), "-", **_choose_style(k), label=label)
+        label, style = plot_formula(name) or name, _choose_style(k)
+        line = _column([row.constants for row in halvings], name)
+        panel.plot([row.step for row in halvings], line, "-", **style, label=label)
+        panel.plot(steps, _column([row.constants for row in rows], name), " ", **style)
         _draw_limit(panel, result, name, left=left, look=_choose_style(k))
     low, high = panel.get_ylim()
     reach = AXIS_MARGIN * (high - low)

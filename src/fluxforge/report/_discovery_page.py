@@ -189,11 +189,18 @@ def _formula_text(result: Discovery, scheme: Scheme | None) -> list[str]:
     return messages + [f"{name} = {formula}" for name, formula in (result.outputs or {}).items()]
 
 
-def _typeset_parts(result: Discovery) -> list[tuple[str, Markup]]:
+def _typeset_parts(result: Discovery) -> list[tuple[Markup, Markup]]:
     """The messages and outputs of a formula that was not recovered: labels with typeset formulas."""
-    messages = [(f"message {name}", typeset_text(text, sum_of=name)) for name, text in (result.messages or {}).items()]
-    outputs = (result.outputs or {}).items()
-    return messages + [(f"update {name}", typeset_text(f"{name} = {text}")) for name, text in outputs]
+    messages, outputs = (result.messages or {}).items(), (result.outputs or {}).items()
+    return [
+        *((_name_part("message", name), typeset_text(text, sum_of=name)) for name, text in messages),
+        *((_name_part("update", name), typeset_text(f"{name} = {text}")) for name, text in outputs),
+    ]
+
+
+def _name_part(kind: str, name: str) -> Markup:
+    """An MLP or its formula by kind and name, the name typeset."""
+    return Markup("{} {}").format(kind, typeset_text(name))
 
 
 def _find_stage(result: Discovery, certificate: Certificate | None) -> str | None:
@@ -290,7 +297,8 @@ def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
             marked = f"chosen: {row.formula}, complexity {row.complexity}, error {number(row.error)}"
             large = "; the large one was chosen"
         alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {name}; {marked}"
-        caption = f"The {front.kind} {name}: each point is the best formula of its length{large}."
+        words = "The {}: each point is the best formula of its length{}."
+        caption = Markup(words).format(_name_part(front.kind, name), large)
         pictures.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
     return pictures
 
