@@ -96,6 +96,7 @@ def reproduction_page(
     return page(
         "reproduction.html",
         sections=sections,
+        present={section.name for section in sections},
         rows=rows,
         counts={verdict: count for verdict, count in counts.items() if count},
         places=list(dict.fromkeys(row["section"] for row in rows)),
