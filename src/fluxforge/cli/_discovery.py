@@ -199,12 +199,17 @@ def show_arms(summary: Mapping[str, Mapping[str, ArmSummary]]) -> None:
     """Print median and quartiles over the seeds of every arm of every variant."""
     columns = ("variant", "arm", *ARM_COLUMNS.values(), "stuck")
     rows = [
-        (variant, arm, *(f"{q.median:.2g} [{q.q1:.2g}, {q.q3:.2g}]" for q in quartiles), str(arm_summary.stuck))
+        (variant, arm, *(_format_quartiles(arm_summary, name) for name in ARM_COLUMNS), str(arm_summary.stuck))
         for variant, arms in summary.items()
         for arm, arm_summary in arms.items()
-        for quartiles in [[getattr(arm_summary, name) for name in ARM_COLUMNS]]
     ]
     show_table(columns, rows, right=columns[2:])
+
+
+def _format_quartiles(summary: ArmSummary, name: str) -> str:
+    """Median and quartiles; non-zeros are counted."""
+    quartiles, form = getattr(summary, name), ".0f" if name == "nonzeros" else ".2g"
+    return f"{quartiles.median:{form}} [{quartiles.q1:{form}}, {quartiles.q3:{form}}]"
 
 
 def _show_experiment(result: Discovery, record: FluxRecord) -> None:
@@ -224,7 +229,7 @@ def _show_experiment(result: Discovery, record: FluxRecord) -> None:
         )
         for row in record.checks
     ]
-    show_table(("property", "violation", "limit", "", "meaning"), rows)
+    show_table(("property", "violation", "limit", "verdict", "meaning"), rows)
     show(f"\nsearched g in F = {record.form}")
     for without in () if result.ablations is None else result.ablations.found:
         show(f"{without.method}: {'none found' if without.error is None else f'error {without.error:.1e}'}")
