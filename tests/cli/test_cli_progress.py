@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fluxforge.cli._output import LOG_INTERVAL, Lines, progress_bar, question_bar, show_status
+from fluxforge.cli._output import LOG_INTERVAL, Lines, progress_bar, question_bar, show_status, warn
 from fluxforge.cli._signals import count_done
 
 
@@ -36,6 +36,30 @@ def test_a_terminal_sees_the_bar_with_counts(
     assert "1,500/2,000" in shown
     assert "/s" in shown
     assert capsys.readouterr().out == ""
+
+
+def test_a_narrow_terminal_cuts_the_words_and_not_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    with question_bar("first-order") as tell:
+        assert tell is not None
+        tell("training (sparsity 3.40e-03, supervised 1.68e-02)", 1501, 20000)
+    shown = terminal.getvalue()
+    assert "training (" in shown
+    assert "…" in shown
+    assert "1,500/20,000" in shown
+
+
+def test_a_terminal_breaks_sentences_between_words_and_a_pipe_nowhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = " ".join(["word"] * 30)
+    warn(sentence)
+    assert capsys.readouterr().err == f"warning: {sentence}\n"
+    terminal = _terminal(monkeypatch)
+    warn(sentence)
+    lines = terminal.getvalue().splitlines()
+    assert len(lines) == 3
+    assert all(line.rstrip().endswith("word") for line in lines)
 
 
 def test_a_terminal_sees_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,15 @@ from rich.text import Text
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._evidence import Verdict
 from fluxforge.certify._verify import verify
-from fluxforge.cli._output import command_line, question_bar, replace_unprintable, show, show_json, show_pairs
+from fluxforge.cli._output import (
+    command_line,
+    question_bar,
+    replace_unprintable,
+    show,
+    show_json,
+    show_pairs,
+    show_sentence,
+)
 from fluxforge.errors import FluxforgeError
 from fluxforge.mesh._read import read
 from fluxforge.report._certificate_page import write_certificate
@@ -50,7 +58,7 @@ def certify(
 
 
 def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
-    show(replace_unprintable(f"{certificate.scheme}: {certificate.summary}"))
+    show_sentence(f"{certificate.scheme}: {certificate.summary}")
     show()
     for line in certificate.lines:
         show(Text.assemble((f"{line.verdict:<16}", STYLES[line.verdict]), (replace_unprintable(line.property), "bold")))

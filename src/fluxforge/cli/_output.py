@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -46,9 +46,13 @@ def one_line(text: str) -> str:
 
 
 def say(label: str, text: str, *, style: str = "bold yellow") -> None:
-    """Print `label: text` as one unwrapped line to stderr."""
-    line = Text.assemble((f"{label}: ", style), one_line(text))
-    console(stderr=True).print(line, soft_wrap=True)
+    """Print `label: text` to stderr, on one line unless a terminal is narrower."""
+    _print_words(console(stderr=True), Text.assemble((f"{label}: ", style), one_line(text)))
+
+
+def _print_words(target: Console, text: Text | str) -> None:
+    """Print a sentence: on a terminal its lines end between words, elsewhere it is one line."""
+    target.print(text, soft_wrap=not target.is_terminal)
 
 
 def warn(text: str) -> None:
@@ -64,6 +68,11 @@ def command_line() -> str:
 def show(text: str | Text = "") -> None:
     """Print a line of the result to stdout."""
     console().print(text, soft_wrap=True)
+
+
+def show_sentence(text: str) -> None:
+    """Print a sentence to stdout."""
+    _print_words(console(), replace_unprintable(text))
 
 
 def show_json(document: Mapping[str, object]) -> None:
@@ -143,6 +152,14 @@ def duration(seconds: float | None) -> str:
 LOG_INTERVAL = 30.0
 
 
+class _Words(ProgressColumn):
+    """A column with the description on one line: on a narrow terminal it is cut, not the numbers."""
+
+    def render(self, task: Task) -> Text:
+        """The description of a task."""
+        return Text(task.description, no_wrap=True, overflow="ellipsis")
+
+
 class _Count(ProgressColumn):
     """A column with the count done, the total, and the rate."""
 
@@ -154,6 +171,14 @@ class _Count(ProgressColumn):
         return Text(f"{task.completed:,.0f}/{task.total:,.0f}{rate}", style="progress.download")
 
 
+def _progress(target: Console) -> Progress:
+    """Words, a bar of a fifth of the terminal, counts and the time left."""
+    whole = Column(no_wrap=True)
+    bar = BarColumn(bar_width=target.width // 5)
+    columns = (_Words(), bar, _Count(whole), TimeRemainingColumn(table_column=whole))
+    return Progress(*columns, console=target, transient=True)
+
+
 @contextmanager
 def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
     """Show a bar on stderr; yield a function of the number done, or None if quiet or not on a terminal.
@@ -163,13 +188,7 @@ def progress_bar(what: str, total: int | None, *, quiet: bool = False) -> Iterat
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        _Count(Column(no_wrap=True)),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+    with _progress(console(stderr=True)) as progress:
         task = progress.add_task(f"preparing {what}", total=None, start=False)
 
         def tell(done: int) -> None:
@@ -191,8 +210,7 @@ def question_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[str, i
     if not sys.stderr.isatty():
         yield Lines(what)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), _Count(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True, expand=True) as progress:
+    with _progress(console(stderr=True)) as progress:
         task = progress.add_task(what, total=None)
 
         def tell(question: str, number: int, total: int) -> None:
