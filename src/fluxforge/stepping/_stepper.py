@@ -298,7 +298,10 @@ def general_stepper(
 
 
 class HostStepper(AbstractStepper):
-    """Steps on the host, in the mesh's order of cells and in float64; `constant` is the part of a step due to sources and walls."""
+    """Steps on the host, in the mesh's order of cells and in float64.
+
+    `constant` is the part of a step due to sources and walls.
+    """
 
     constant: Float[np.ndarray, " cells"]
 
