@@ -128,7 +128,7 @@ def _find_checks(sentence: Sentence, documents: Mapping[str, Document]) -> Itera
                 break
         else:
             # A document of an older version may lack the check.
-            advice = f"the results of {part} are older than this: fluxforge reproduce {part} --again"
+            advice = f"the results of {part} lack this check of a later version: fluxforge reproduce {part} --again"
             yield Check(name, NOT_RUN, advice)
 
 

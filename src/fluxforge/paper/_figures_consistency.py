@@ -155,7 +155,7 @@ def _label_panel(panel: Axes, title: str, family: Family) -> None:
 GROUPS = (
     ("linear", "linear,\ntrained\n(first bound)"),
     ("trained", "deep,\ntrained\n(second bound)"),
-    ("near the lemma's network", "the lemma's,\nshaken\n(second bound)"),
+    ("near the lemma's network", "the lemma's,\nperturbed\n(second bound)"),
 )
 FLOOR = 1e-6
 

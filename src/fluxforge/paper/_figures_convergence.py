@@ -121,7 +121,7 @@ def _make_legend() -> list[Line2D | Patch]:
         Line2D([], [], color="black", label="Fourier condition"),
         Line2D([], [], color="#D55E00", linestyle="--", label="stability limit of the scheme"),
         Patch(facecolor="0.6", edgecolor="white", hatch="////", label="Δt > 2/λ_max: Crank–Nicolson\nmay oscillate"),
-        Line2D([], [], color="black", marker="x", linestyle="", label="blew up in the end"),
+        Line2D([], [], color="black", marker="x", linestyle="", label="blew up by the end of the run"),
     ]
 
 
@@ -222,7 +222,7 @@ def memory_figure(result: Memory) -> Figure:
     _draw_bars(bars, result.bytes_per_cell)
     handles, labels = measured.get_legend_handles_labels()
     steps = ", open: ".join(f"Δt = {fraction:g} Fourier steps" for fraction in result.fractions[:2])
-    figure.suptitle(f"memory beside the mesh and JAX (filled: {steps})", fontsize=10)
+    figure.suptitle(f"memory in addition to the mesh and JAX (filled: {steps})", fontsize=10)
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 8), fontsize=8.5, frameon=False)
     return figure
 

@@ -211,7 +211,7 @@ def _format_tally(name: str, tally: Tally) -> tuple[str, ...]:
     return (name, tally.expected, *counts, f"{tally.rate.reached} of {tally.rate.of}", explained_text, seconds)
 
 
-COLUMNS = ("decoy", "what it is", "verdict", "explained", "formula", "allowed", "outcome", "seconds")
+COLUMNS = ("decoy", "description", "verdict", "explained", "formula", "allowed", "outcome", "seconds")
 
 
 def controls_table(result: Controls) -> Table:

@@ -164,7 +164,7 @@ def _ratio(place: Place, by_run: bool) -> float | None:
 def _describe(ratios: Sequence[float | None]) -> str:
     known = [ratio for ratio in ratios if ratio is not None]
     missing = f"blows up in {len(ratios) - len(known)} of {len(ratios)}"
-    above = f"above it in {sum(ratio >= 1.0 for ratio in known)} of {len(ratios)}"
+    above = f"above 1 in {sum(ratio >= 1.0 for ratio in known)} of {len(ratios)}"
     if not known:
         return missing
     return f"{min(known):.2g} to {max(known):.2g}, {above}" + (f", {missing}" if len(known) < len(ratios) else "")

@@ -31,12 +31,15 @@ MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
 LARGEST_SVG = 600_000
 # Title and a sentence for each scheme that is typeset, in the paper's order.
 FORMULAS = {
-    "euler": ("The first-order scheme", "The reference of the paper, and what symbolic regression finds again."),
-    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, which costs the second order in time."),
-    "midpoint": ("The midpoint rule", "What the small-step limit at θ = ½ gives: half of the source in the half step."),
+    "euler": ("The first-order scheme", "The reference of the paper, which symbolic regression recovers."),
+    "midpoint-printed": ("GNN-Midpoint, as printed", "The half step adds Δt S, so that second order in time is lost."),
+    "midpoint": ("The midpoint rule", "The small-step limit at θ = ½, with half of the source in the half step."),
     "two-hop-printed": ("GNN-2ndOrder, as printed", "Areas and distances are missing: it solves another equation."),
-    "two-hop": ("Two hops, corrected", "The midpoint rule written over paths of two faces: equal to it to rounding."),
-    "crank-nicolson": ("Crank–Nicolson", "With the sign that diffusion has, and the source."),
+    "two-hop": (
+        "Two hops, corrected",
+        "The midpoint rule written over paths of two faces: equal to it up to round-off.",
+    ),
+    "crank-nicolson": ("Crank–Nicolson", "With the sign of diffusion, and with the source."),
 }
 
 

@@ -158,7 +158,7 @@ def test_the_evidence_tells_a_plateau_from_an_order_and_from_neither(result: dic
     evidence = judge_document(consistency, changed)[0].evidence
     assert "squares order 2.00" in evidence
     assert "right stays at 0.06" in evidence
-    assert "irregular no order to be quoted" in evidence
+    assert "irregular no settled order" in evidence
     steady["rates"][-1] = 0.1
     assert "irregular stays at" in judge_document(consistency, changed)[0].evidence
 

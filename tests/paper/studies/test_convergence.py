@@ -187,7 +187,7 @@ def test_nothing_is_measured_twice(result: dict[str, Any], folder: Path, monkeyp
 
 def test_without_networks_the_result_says_so(folder: Path, result: dict[str, Any]) -> None:
     told = run_document(convergence, TOY, folder)
-    assert "higher-order has not been run" in told["networks"]
+    assert "the experiment higher-order, which has not been run" in told["networks"]
     assert "lemma" not in told["schemes"]
 
 

@@ -97,7 +97,7 @@ def test_one_seed_is_no_verdict(name: str) -> None:
     alone = _result()
     alone["rates"] = None
     assert _verdict(alone, name) == "cannot be tested from the text"
-    assert _evidence(alone, name).startswith("Judged on one seed; it takes 5 (fluxforge reproduce rates).")
+    assert _evidence(alone, name).startswith("Judged on one seed; 5 are required (fluxforge reproduce rates).")
     few = _result()
     for recipe in few["rates"].values():
         for rate in recipe["rates"].values():

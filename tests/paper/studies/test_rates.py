@@ -116,7 +116,7 @@ def test_a_run_folder_of_another_recipe_is_refused(made: list[tuple[str, int]], 
     spec = recipe.override(recipe.load("first-order"), {"seed": 1, "training.steps": 7})
     with run_folder(tmp_path / "first-order-1", spec, warn=pytest.fail):
         pass
-    with pytest.raises(InputError, match="first-order-1: holds a run of another recipe"):
+    with pytest.raises(InputError, match="first-order-1: contains a run of another recipe"):
         run_document(rates, CONFIG, tmp_path)
 
 

@@ -21,7 +21,7 @@ symbolic_figure = PARTS["symbolic"].draw["symbolic"]
 SPEC = recipe.load("first-order")
 FAILED = {
     "recovered": False,
-    "reasons": ["stage distil: the network's message 'z1' is the same number everywhere (0.1): it has learned nothing"],
+    "reasons": ["stage distil: the network's message 'z1' has the same value for all inputs (0.1)"],
     "seconds": {"distil": 0.5, "refit": 0.25},
 }
 FOUND = {
@@ -76,7 +76,7 @@ def test_a_run_that_found_nothing_is_a_row_with_its_reason() -> None:
     row = _describe(FAILED)
     assert (row.recovered, row.constants) == (False, {})
     assert row.reason is not None
-    assert "learned nothing" in row.reason
+    assert "has the same value for all inputs" in row.reason
     assert row.seconds == 0.75
     nothing = ("message", "output", "off", "network_loss", "formula_loss", "stencil_difference", "evaluation")
     assert all(getattr(row, name) is None for name in nothing)
@@ -141,7 +141,7 @@ def test_data_of_our_own_and_what_is_built_in_are_conditions() -> None:
         claim = judge_document(symbolic, own)[0]
         assert claim.verdict == ("holds under a condition" if condition else "holds")
         assert claim.condition == condition
-        assert ("T + Δt/V is given to it, not found" in claim.evidence) == ("built" in condition)
+        assert ("T + Δt/V is built in, not found" in claim.evidence) == ("built" in condition)
 
 
 def test_fewer_than_five_seeds_are_no_verdict_and_those_of_the_rates_are_taken_then() -> None:
@@ -149,7 +149,7 @@ def test_fewer_than_five_seeds_are_no_verdict_and_those_of_the_rates_are_taken_t
     document |= {"data": "two-cells", "against_step": {}}
     claim = judge_document(symbolic, document)[0]
     assert claim.verdict == "cannot be tested from the text"
-    assert claim.evidence.startswith("Judged on 4 seeds; it takes 5 (fluxforge reproduce rates).")
+    assert claim.evidence.startswith("Judged on 4 seeds; 5 are required (fluxforge reproduce rates).")
     for reached, verdict in ((9, "holds"), (7, "holds under a condition"), (4, "does not hold")):
         assert judge_document(symbolic, document | {"rates": _rates(reached)})[0].verdict == verdict
 

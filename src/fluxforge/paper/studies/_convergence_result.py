@@ -222,10 +222,10 @@ def _judge_range(result: Result) -> Claim:
     evidence = (
         f"residual of one step (θ = 1) of midpoint-printed within {SIMILAR_RATIO:g} times Crank–Nicolson's up to "
         f"{by_residual:g} Fourier steps; "
-        f"error within {SIMILAR_RATIO:g} times Crank–Nicolson's up to so many Fourier steps: "
+        f"longest step, in Fourier steps, with an error within {SIMILAR_RATIO:g} times Crank–Nicolson's: "
         + ", ".join(f"{name} {value:g}" for name, value in reach.items())
         + f" (midpoint-printed without a source {_find_reach(result, 'midpoint-printed', 'free'):g})"
-        + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} of them"
+        + f"; the midpoint rule is stable up to {min(limits):.2f} to {max(limits):.2f} Fourier steps"
     )
     text = "the GNN-Midpoint scheme keeps following CN for a large range of validity"
     return Claim("midpoint follows Crank–Nicolson", text, verdict, evidence, _choose_condition(verdict, condition))
@@ -241,11 +241,11 @@ def _judge_near_fourier(result: Result) -> Claim:
     limits = {name: _list_stability_limits(result, name) for name in ("two-hop-printed", "midpoint")}
     evidence = (
         f"error over Crank–Nicolson's from {NEAR:g} to 1 Fourier steps: {_list_values(near)}; up to {FAR:g}: "
-        f"{_list_values(far)}; stable up to so many Fourier steps: "
+        f"{_list_values(far)}; stability limit in Fourier steps: "
         + ", ".join(f"{name} {min(steps):.2f} to {max(steps):.2f}" for name, steps in limits.items())
     )
     if far["two-hop-printed"] > SIMILAR_RATIO:
-        evidence += "; as printed it errs at short steps too"
+        evidence += "; as printed it also has a large error at short steps"
     # Enough for a conditional verdict: a stability limit below the Fourier step and below that of the midpoint rule.
     early = min(limits["two-hop-printed"]) < min(1.0, min(limits["midpoint"]))
     text = "GNN-2ndOrder struggles when we get close to the Fourier condition"

@@ -154,7 +154,7 @@ def _judge_half(result: Result) -> Claim:
         "The first layer advances by ½ Δt/V Σ α A/δ (T_N − T_P).",
         to_verdict(everywhere, min(fluxes) <= 0.5 <= max(fluxes) or any(close)),
         f"least residual as printed (θ = 1), c1 against Δt/Δt_Fourier: {values}; nearest to ½ at "
-        f"{nearest.step:g}." + ("" if everywhere else " It depends on the step trained with."),
+        f"{nearest.step:g}." + ("" if everywhere else " It depends on the time steps of the training."),
     )
 
 
@@ -206,7 +206,7 @@ def _judge_two_hop_found(result: Result) -> Claim:
         "higher-order-two-hop-found",
         "A two-hop GNN discovers a second-order correction term using a two-hop stencil.",
         to_verdict(outright, in_part=True),
-        f"One seed in full, θ = ½, small steps, a message per path, the way back included: {outcome} "
+        f"One seed in full, θ = ½, small steps, a message per path, including paths that return: {outcome} "
         f"({values or 'no formula'}), e and b being the factors of Δt w_PN w_NQ/V_N and of its source.",
         "" if outright else OTHER_LOSS,
     )
@@ -229,7 +229,7 @@ def _judge_novelty(result: Result) -> Claim:
         "higher-order-novel",
         "… we enabled it to discover a new, higher-order finite volume scheme.",
         to_verdict("θ = 1" in new, bool(new)),
-        f"what the residual asks of two layers, in the limit of small steps: {'; '.join(parts)}{trained}.",
+        f"two layers with the least residual, in the limit of small steps: {'; '.join(parts)}{trained}.",
     )
 
 
@@ -237,7 +237,7 @@ def _judge_operator(result: Result) -> Claim:
     """Judged by the seeds of `rates` whose two-hop term is not the two-point flux applied twice, a known operator."""
     K = result.printed_diffusivity["squares"][0][0]
     twice = find_rate(result.rates, "two-hop", "two-hop term is the flux twice")
-    note = "" if twice is None else f" In {twice.text} it is; where a network was refused it is not known."
+    note = "" if twice is None else f" In {twice.text} it is; of refused networks it is not known."
     law = _find_far_law(result)
     learned = "" if law is None else f" One seed's powers: {_format_powers(law)}."
     claim = Claim(

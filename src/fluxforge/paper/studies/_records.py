@@ -144,7 +144,7 @@ def weigh(claim: Claim, rate: Rate | None) -> Claim:
         return claim
     if rate is None or rate.of < LEAST_SEEDS:
         seeds = "one seed" if rate is None else f"{rate.of} seeds"
-        why = f"Judged on {seeds}; it takes {LEAST_SEEDS} (fluxforge reproduce rates). "
+        why = f"Judged on {seeds}; {LEAST_SEEDS} are required (fluxforge reproduce rates). "
         return Claim(claim.name, claim.text, UNTESTABLE, why + claim.evidence)
     verdict: Verdict = claim.verdict
     if rate.reached < HALF * rate.of:

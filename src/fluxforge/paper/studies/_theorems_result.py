@@ -261,8 +261,8 @@ def _judge_unit_weights(result: Result) -> Claim:
     products = [abs(row.flux * row.message - 1.0) for row in rows]
     evidence = (
         f"with W₂w = 1 the least |W₂| + |w| is {minimum.least:g}, by the inequality of means, at (W₂, w) = {pairs}. "
-        f"Of {len(rows)} linear networks trained with ℓ¹, {sum(each <= ONE_TOLERANCE for each in off)} have come to it "
-        f"within {ONE_TOLERANCE:g}; the product is within {max(products):.1g} of 1 in all"
+        f"Of {len(rows)} linear networks trained with ℓ¹, {sum(each <= ONE_TOLERANCE for each in off)} have reached it "
+        f"to within {ONE_TOLERANCE:g}; the product is within {max(products):.1g} of 1 in all"
     )
     text = "ℓ¹ regularisation leads to W₂ = w_agg = 1"
     return Claim("weights become one", text, verdict, evidence, "up to a common sign" if right and any(signs) else "")
@@ -286,7 +286,7 @@ def _judge_biases(result: Result) -> Claim:
     gone = sum(each <= ZERO_TOLERANCE for each in largest)
     evidence = (
         f"{gone} of {len(rows)} linear networks trained with ℓ¹ end with both biases below {ZERO_TOLERANCE:g}; "
-        f"the largest left is {max(largest):.2g}"
+        f"the largest bias is {max(largest):.2g}"
     )
     return Claim(
         "biases vanish", "ℓ¹ regularisation leads to b_agg = b_u = 0", to_verdict(gone == len(rows), gone > 0), evidence

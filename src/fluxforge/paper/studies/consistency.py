@@ -284,7 +284,7 @@ def _describe_convergence(family: Family) -> str:
     elif plain.rates and plain.rates[-1] is not None and plain.rates[-1] < PLATEAU_RATE:
         order_text = f"stays at {where} (rates {rates})"
     else:
-        order_text = f"no order to be quoted, {where} (rates {rates})"
+        order_text = f"no settled order, {where} (rates {rates})"
     other = "none" if corrected.order is None else f"{corrected.order:.2f}"
     return f"{order_text}, corrected flux order {other} ({corrected.errors[-1]:.2g})"
 
@@ -331,7 +331,7 @@ def _judge_crank_nicolson(result: Result) -> Claim:
         f"R(z) = {printed.factor}, where Crank–Nicolson has {right.factor}; stable {printed.stable}: a mode of "
         f"rate λ grows by |R| = {growth} (Δt λ); on squares it solves "
         f"{result.equations['crank-nicolson-printed']}, K/α = {_format_principal(printed.diffusivity)}; "
-        f"of a source it feels {printed.source:.0%}"
+        f"a step adds {printed.source:.0%} of the source"
     )
     text = "a second-order Crank–Nicolson formulation: V_P (T_P′ − T_P)/Δt + α Σ_N A/δ (T_N − T_P) at n + ½ = 0"
     return Claim("consistency-crank-nicolson", text, to_verdict(diffuses and has_source, diffuses), evidence)

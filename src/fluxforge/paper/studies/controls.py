@@ -125,12 +125,14 @@ def judge(result: Result) -> list[Claim]:
     fooled = [row.name for row in rows if row.outcome == FOOLED]
     missed = [row.name for row in rows if row.outcome == MISSED]
     laws = sum(row.kind == "law" for row in rows)
-    evidence = f"{laws} laws and {len(rows) - laws} networks: {len(rows) - len(fooled) - len(missed)} as they must be"
+    evidence = (
+        f"{laws} laws and {len(rows) - laws} networks: {len(rows) - len(fooled) - len(missed)} with the right outcome"
+    )
     evidence += (
         f"; wrongly recovered: {', '.join(fooled) or 'none'}; true but not recovered: {', '.join(missed) or 'none'}."
     )
     condition = f"with {', '.join(missed)} not recovered" if missed and not fooled else ""
-    text = "no wrong law or fake network is taken for the scheme, and what is true is recovered"
+    text = "no wrong law or fake network is recovered as the scheme, and true ones are recovered"
     return [Claim("controls-not-fooled", text, to_verdict(not fooled and not missed, not fooled), evidence, condition)]
 
 

@@ -268,7 +268,7 @@ def _describe_space(pair: Pair, runs: Sequence[SpaceError], clocks: Clocks) -> S
 
 def _describe_networks(networks: Mapping[str, AbstractNetwork], config: Config) -> str:
     if not networks:
-        return "left out: the experiment higher-order has not been run in this folder, and it trains them"
+        return "left out: they are trained by the experiment higher-order, which has not been run in this folder"
     grid, space = config.most
     where = f"{grid} cells" if grid == space else f"{grid} cells, for errors in space {space}"
     origin = "from the experiment higher-order" + (f" and the run {CARRY}" if f"network-{CARRY}" in networks else "")
@@ -282,7 +282,7 @@ def _describe_choices(config: Config) -> Choices:
         residual=f"one step from T = {FIELD}, S = {SOURCE}; mean |θ-residual| over mean |L T + S|",
         error=f"white noise in T₀ (free) and in S (driven) after {config.end:g} Fourier steps against the exact "
         "solution of dT/dt = L T + S, L the plain flux, by scipy's expm_multiply on √V L/√V: as many products as "
-        "t λ_max asks for, the same on every mesh; relative L2, the worse of the two runs",
+        "t λ_max requires, the same on every mesh; relative L2, the worse of the two runs",
         space="T = (2 − exp(−2π²t)) sin πx sin πy, S = 4π² sin πx sin πy, at t = "
         f"{config.until:g}; Δt is {SPACE_FRACTION} Fourier steps, {LONG_FRACTION:g} of "
         f"{' and '.join(LONG_STEP_SCHEMES)}",

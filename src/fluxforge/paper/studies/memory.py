@@ -169,12 +169,12 @@ def run(config: Config, folder: Path, tell: Progress = silent, warn: Warn = lamb
 
 
 CHOICES = {
-    "measured": "peak resident memory of a process per scheme, mesh and step, less what it was once the mesh, its "
-    "graph and JAX were there; on a system that cannot forget a peak, less that of a process that stops there",
-    "stepping": "the peak while it steps, once all is assembled, compiled and factorised; whole: with that",
+    "measured": "peak resident memory of a process per scheme, mesh and step, minus that with the "
+    "mesh, its graph and JAX alone; where a peak cannot be reset, minus that of a process that stops there",
+    "stepping": "the peak of the steps, after assembly, compilation and factorisation; whole: including these",
     "counted": "bytes of the arrays it holds: coefficients, indices, fields; LU by the non-zeros of its factors",
-    "bytes per cell": "the slope of a least-squares line through all mesh sizes; what does not grow is its intercept",
-    "time step": "no explicit scheme holds anything that depends on Δt: two steps are measured to show it",
+    "bytes per cell": "the slope of a least-squares line through all mesh sizes; constant memory is its intercept",
+    "time step": "arrays of explicit schemes do not depend on Δt, which is tested with two time steps",
 }
 
 

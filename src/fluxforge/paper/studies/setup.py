@@ -142,8 +142,8 @@ def _judge_two_cells(pair: TwoCells) -> Claim:
     off = {name: max(abs(end - value) for end in getattr(training, name)) for name, value in PRINTED.items()}
     evidence = (
         f"on all {training.graphs} graphs V = {_format_ends(training.V)}, A = {_format_ends(training.A)}, "
-        f"δ = {_format_ends(training.delta)}, A/(δ V) = {_format_ends(training.ratio)}: at most "
-        f"{max(off.values()):.0e} from √3, 2, 2/√3, 1"
+        f"δ = {_format_ends(training.delta)}, A/(δ V) = {_format_ends(training.ratio)}: "
+        f"differences of at most {max(off.values()):.0e} from √3, 2, 2/√3, 1"
     )
     text = "V = √3, A = 2, δ = 2/√3, so that A/(δ V) = 1 on the training set"
     return Claim("setup-two-cells", text, to_verdict(max(off.values()) <= EXACT), evidence)

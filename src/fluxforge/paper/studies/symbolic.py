@@ -287,7 +287,7 @@ def _judge_supervised(result: Result) -> Claim:
         "Symbolic regression of the trained GNN recovers f_agg = α A/δ (T_N − T_P) and f_up = T + Δt/V Σ + Δt S.",
         to_verdict(not conditions, in_part=True),
         f"recovered and certified here: {listed}; {good} of {of} with a constant within {EXACT:g} of α."
-        + (" The network is f in T' = T + Δt/V·f: T + Δt/V is given to it, not found." * (BUILT_IN in conditions))
+        + (" The network is f in T' = T + Δt/V·f: T + Δt/V is built in, not found." * (BUILT_IN in conditions))
         + (
             " Trained on random pairs of triangles and steps: on the paper's one pair A, δ and V are constants."
             * on_pairs
