@@ -32,7 +32,7 @@ def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
         axes[0, column].set_title(title)
     axes[0, 0].set_ylabel("error against the first-order scheme")
     axes[1, 0].set_ylabel("share of weights")
-    figure.suptitle(f"Trained on two cells, asked about meshes of 300: {seeds} seeds each", fontsize=12)
+    figure.suptitle(f"Trained on two cells, tested on meshes of about 300 cells: {seeds} seeds each", fontsize=12)
     return figure
 
 
@@ -68,7 +68,7 @@ def extrapolation_figure(extrapolation: Extrapolated) -> Figure:
     axes = figure.subplots(1, 3, sharey=True)
     titles = {
         "fourier": r"$\Delta t / \Delta t_{\mathrm{Fourier}}$",
-        "temperature_range": "temperatures, times those of training",
+        "temperature_range": "temperatures / those of training",
         "boundary": "boundary",
     }
     for panel, (name, title) in zip(axes, titles.items(), strict=True):

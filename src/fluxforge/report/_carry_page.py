@@ -54,7 +54,7 @@ def coefficients_figure(result: CarryResult) -> Figure | None:
         return None
     figure, axes = panels(len(result.points), columns=3)
     for panel, (name, points) in zip(axes, result.points.items(), strict=True):
-        panel.semilogx(points.total, points.network, ".", color=COLOURS[0], ms=4, label="network, face by face")
+        panel.semilogx(points.total, points.network, ".", color=COLOURS[0], ms=4, label="network, one dot per face")
         if points.formula:
             curve = sorted(zip(points.total, points.formula, strict=True))
             panel.semilogx(*zip(*curve, strict=True), "x", color=COLOURS[1], ms=3, label="formula")
@@ -97,7 +97,7 @@ def write_carry(
         else embed_figure(
             learned,
             "coefficients",
-            "Coefficients of faces of an unseen mesh over the trained steps.",
+            "Coefficients of the faces of an unseen mesh, over the trained time steps.",
             look="narrow" if len(learned.axes) == 1 else "",
         ),
         command=command,

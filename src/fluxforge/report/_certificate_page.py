@@ -34,7 +34,7 @@ CAPTIONS = {
     "manufactured solutions.",
     "time": "Error in time against the exact solution of the same semi-discrete system.",
     "stability": "The amplification factor on the negative axis, and where its modulus is at most one.",
-    "cost": "Error in time against the memory traffic it takes, beside other schemes.",
+    "cost": "Error in time against memory traffic, compared with other schemes.",
 }
 PLOTS = {"convergence": "errors in space", "time": "errors in time", "stability": "stability", "cost": "error and cost"}
 
@@ -65,7 +65,7 @@ def certificate_page(certificate: Certificate, scheme: Scheme, figures: dict[str
             for name, figure in figures.items()
         ],
         files=[
-            ("certificate.json", "everything on this page, for programs"),
+            ("certificate.json", "everything on this page, as JSON"),
             *((f"{name}.svg", f"the plot of {words}, also as PNG") for name, words in PLOTS.items() if name in figures),
         ],
         command=command,
@@ -195,7 +195,7 @@ def cost_figure(certificate: Certificate) -> Figure:
         panel.loglog(
             curve.bytes, curve.error, style, color=COLOURS[k % 7], label=curve.scheme, linewidth=width, markersize=4
         )
-    panel.set(xlabel="bytes moved per cell to the end", ylabel="relative error in time")
+    panel.set(xlabel="bytes moved per cell over the run", ylabel="relative error in time")
     panel.legend(fontsize=8)
     return figure
 

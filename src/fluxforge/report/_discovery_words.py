@@ -11,9 +11,9 @@ from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Hop, Scheme
 
 LEARNED_FROM = {
-    frozenset({"supervised"}): "was shown examples of single steps",
-    frozenset({"residual"}): "was shown {equation} and no scheme",
-    frozenset({"supervised", "residual"}): "was shown examples of single steps and {equation}",
+    frozenset({"supervised"}): "was trained on examples of single steps",
+    frozenset({"residual"}): "was trained on the residual of {equation}, without any scheme",
+    frozenset({"supervised", "residual"}): "was trained on examples of single steps and the residual of {equation}",
 }
 HEAT = "heat"
 PLOTS = {
@@ -137,9 +137,9 @@ def folder_files(
     """The names and descriptions of the files beside the page that the run wrote."""
     evidence = "certificate.json" if result.recovered else "candidate-certificate.json"
     files = [
-        (scheme_file(result), "the formula, which every command reads", scheme),
+        (scheme_file(result), "the formula, as the input of other commands", scheme),
         (evidence, "its certificate", certificate),
-        ("front.csv", "all candidates, nothing rounded", "front" in figures),
+        ("front.csv", "all candidates, not rounded", "front" in figures),
         ("metrics.jsonl", "the loss at every recorded step", metrics),
         ("run.json", "the recipe of the run and its command", True),
         *((f"{name}.svg", f"{PLOTS[name]}, also as PNG", True) for name in figures),
