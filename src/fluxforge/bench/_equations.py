@@ -61,9 +61,9 @@ def bench_equations(
         raise InputError(f"size should be one of {', '.join(SIZES)}, got {size!r}")
     names = list(GROUPS) if only is None else list(only)
     if not names:
-        raise InputError(f"only: no problem is named; there are {', '.join(GROUPS)}")
+        raise InputError(f"only: no problem is given; choose from {', '.join(GROUPS)}")
     if unknown := [name for name in names if name not in GROUPS]:
-        raise InputError(f"only: no problem {unknown[0]!r}; there are {', '.join(GROUPS)}")
+        raise InputError(f"only: there is no problem {unknown[0]!r}; choose from {', '.join(GROUPS)}")
     groups = {}
     for name in names:
         if progress is not None:

@@ -98,7 +98,7 @@ def bench_step(
     others = [name for name in schemes if name != "euler"]
     if unknown := [name for name in others if name not in BUILT_IN and name not in kept_formulas()]:
         known = ", ".join((*BUILT_IN, *kept_formulas()))
-        raise InputError(f"schemes: no built-in scheme {unknown[0]!r}; there are {known}")
+        raise InputError(f"schemes: there is no built-in scheme {unknown[0]!r}; choose from {known}")
     tell = progress or (lambda _: None)
     tell("mesh")
     start = time.perf_counter()

@@ -87,7 +87,7 @@ def bench_time(
     if not 50 <= cells <= 1_000_000:
         raise InputError(f"cells should be between 50 and 1e6, got {cells}")
     if unknown := [name for name in meshes if name not in MESHES]:
-        raise InputError(f"mesh: no mesh {unknown[0]!r}; there are {', '.join(MESHES)}")
+        raise InputError(f"mesh: there is no mesh {unknown[0]!r}; choose from {', '.join(MESHES)}")
     tell = progress or (lambda _: None)
     carried = [*kept_formulas().values(), *(each for folder in runs for each in read_carried(folder))]
     rows: list[TimeRow] = []

@@ -113,13 +113,13 @@ def _describe_steps(rows: Sequence[TimeRow]) -> Iterator[str]:
             f"{key[1]} over that of the best fixed polynomial: {ratios}"
         )
     for words, alike in (
-        ("taken at once, local coefficients err", whole),
-        ("taken in substeps, local coefficients err", [each for each in compared if each[0].substeps > 1]),
+        ("with single steps, local coefficients have a smaller error", whole),
+        ("with substeps, local coefficients have a smaller error", [each for each in compared if each[0].substeps > 1]),
     ):
         if alike:
             won = sum(ratio < 1.0 for _, (ratio, _) in alike)
             yield (
-                f"{alike[0][0].mesh}, steps {words} less than every fixed polynomial with as many applications in "
+                f"{alike[0][0].mesh}, {words} than every fixed polynomial with as many applications in "
                 f"{won} of {len(alike)} cases"
             )
 
@@ -135,7 +135,7 @@ def _describe_runs(runs: Sequence[RunRow]) -> Iterator[str]:
             continue
         ratios = [_run_ratios(row, runs) for row in alike]
         yield (
-            f"{where} errs, relative to the best fixed polynomial with as many applications at steps no longer: "
+            f"{where}, error over that of the best fixed polynomial with as many applications at steps no longer: "
             f"{', '.join(near for near, _ in ratios)}; at any step: {', '.join(best for _, best in ratios)}"
         )
 

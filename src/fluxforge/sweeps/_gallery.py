@@ -227,7 +227,7 @@ def _make_row(run: GalleryRun, result: Discovery) -> GalleryRow:
 def format_gallery(gallery: Gallery) -> str:
     """The gallery as Markdown tables: rates over the seeds, errors with and without a network, and all runs."""
     lines = [
-        "| asked | textbook's flux found | approximations | refused | seconds, median | to the textbook's |",
+        "| flux searched for | textbook's flux found | approximations | refused | seconds, median | textbook's flux |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for name in dict.fromkeys(row.exhibit for row in gallery.rows if not row.decoy):
@@ -241,7 +241,7 @@ def format_gallery(gallery: Gallery) -> str:
         "",
         *_format_ablations(gallery),
         "",
-        "| run | seed | the network sees | found | verdict | error | textbook's | seconds |",
+        "| run | seed | the network sees | found | verdict | error | same as the textbook's | seconds |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
         *map(_format_run, gallery.rows),
     ]
