@@ -80,7 +80,7 @@ def test_what_is_not_finite_is_dropped_and_nothing_left_is_an_error():
     assert len(search_front(Scripted([*broken, WRITTEN]), FLUX, Search(restarts=1), seed=0)) > 0
     with pytest.raises(
         DiscoveryError,
-        match="scripted: no formula of at most 25 symbols in 12000 evaluations per restart; give it more",
+        match="scripted: no formula of at most 25 symbols in 12000 evaluations per restart; increase this",
     ):
         search_front(Scripted(broken), FLUX, Search(restarts=1), seed=0)
 

@@ -82,7 +82,7 @@ def test_a_kill_between_the_sha256_and_its_file_is_not_noticed(checkpoints: Chec
 
 def test_another_fingerprint_is_refused_by_name(checkpoints: Checkpoints) -> None:
     save_steps(checkpoints, 1, 2)
-    with pytest.raises(InputError, match=r"was made by another architecture or recipe") as caught:
+    with pytest.raises(InputError, match=r"was made with another recipe or architecture") as caught:
         checkpoints.latest(tree(0), fingerprint="0123456789abcdef")
     assert str(data(checkpoints, 2)) in str(caught.value)
     assert "ffffffffffff, " in str(caught.value)

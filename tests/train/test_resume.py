@@ -149,7 +149,7 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
     before = files(tmp_path / "run")
     with (
         opened(tmp_path / "run") as folder,
-        pytest.raises(InputError, match=r"step-000000040\.safetensors: was made by another architecture or recipe"),
+        pytest.raises(InputError, match=r"step-000000040\.safetensors: was made with another recipe or architecture"),
     ):
         train(tiny(learning_rate=0.02), graphs(), folder=folder)
     assert files(tmp_path / "run") == before

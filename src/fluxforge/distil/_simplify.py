@@ -295,6 +295,6 @@ def search_front(
         spent = f"{search.seconds:g} s" if front.ended_by_clock else f"{search.evaluations} evaluations per restart"
         raise DiscoveryError(
             f"{backend.name}: no formula of at most {search.max_complexity} symbols in {spent}; "
-            "give it more of them, or a larger max_complexity"
+            "increase this limit or max_complexity"
         )
     return front

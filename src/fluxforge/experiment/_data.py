@@ -67,7 +67,9 @@ def make_dataset(spec: recipe.Recipe) -> Dataset:
     else:
         measured = _measure_cached(experiment, samples, data)
     if not (np.isfinite(measured.flux).all() and np.isfinite(measured.error).all()):
-        raise InputError(f"recipe {spec.name!r}: field 'data': the flux is not finite in the ranges asked for")
+        raise InputError(
+            f"recipe {spec.name!r}: field 'data': the flux is not finite everywhere in the ranges of the recipe"
+        )
     flux, error = measured
     if data.noise:
         spread = data.noise * float(np.sqrt(np.mean(flux**2)))

@@ -246,17 +246,17 @@ def _judge(
     data = trained.data
     if formula is None:
         return "refused", ("NO: a formula of the reduced flux was found",)
-    within = f"{formula.share:.1%} of the held-out fluxes are within 3 of their errors, {data.relative_error:.1e} rms"
-    error = f"the formula's error on held-out fluxes is {formula.error:.1e}, at most {spec.search.threshold:g} is asked"
+    within = f"{formula.share:.1%} of held-out fluxes within 3 estimated errors ({data.relative_error:.1e} rms)"
+    error = f"the formula's error on held-out fluxes is {formula.error:.1e} (limit {spec.search.threshold:g})"
     least = min(spec.search.explain, 1.0 - 1.5 * trained.whole.error)
     checks = {
         f"{error}": formula.error <= spec.search.threshold,
         f"it agrees with the data: {within}": formula.agrees,
-        f"it is no worse on held-out fluxes than the network searched, whose error is {trained.reduced.error:.1e}": (
+        f"its error on held-out fluxes is not above that of the network, {trained.reduced.error:.1e}": (
             _is_no_worse(formula, trained.reduced)
         ),
-        f"it explains {explained:.1%} of the network's flux, at least {least:.1%} is asked": explained >= least,
-        f"the data are good enough: error {data.relative_error:.1e} of at most {LARGEST_DATA_ERROR:g}": (
+        f"it explains {explained:.1%} of the network's flux (at least {least:.1%} is required)": explained >= least,
+        f"the data are accurate enough: error {data.relative_error:.1e} (limit {LARGEST_DATA_ERROR:g})": (
             data.relative_error <= LARGEST_DATA_ERROR
         ),
     }

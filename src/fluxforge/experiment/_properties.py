@@ -82,7 +82,9 @@ class Probe:
         """F(N, P, −a) = −F(P, N, a): what leaves one cell enters the other."""
         x = self.draw()
         off = self.network(x) + self.network(self.experiment.exchange(x))
-        return self.check("exchange", "the flux changes its sign when the cells change places and n turns", 0.5 * off)
+        return self.check(
+            "exchange", "the flux changes its sign when the cells are exchanged and n is reversed", 0.5 * off
+        )
 
     def linearity(self) -> Check:
         """F is linear in the unknown: ½F(u) + ½F(v) = F(½u + ½v), and F(0, 0) = 0."""

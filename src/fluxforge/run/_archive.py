@@ -41,9 +41,7 @@ def named_leaves(tree: PyTree) -> dict[str, Leaf]:
     for path, leaf in tree_flatten_with_path(tree)[0]:
         if isinstance(leaf, Leaf):
             if keystr(path) in named:
-                raise ValueError(
-                    f"two leaves of the tree have one path {keystr(path)!r}, so that a file cannot hold both"
-                )
+                raise ValueError(f"two leaves of the tree have the same path {keystr(path)!r}: a file cannot hold both")
             named[keystr(path)] = leaf
     return named
 
@@ -155,8 +153,8 @@ def _check_note(path: Path, note: Note, fingerprint: str) -> None:
         )
     if note.fingerprint != fingerprint:
         raise InputError(
-            f"{path}: was made by another architecture or recipe (its fingerprint is {note.fingerprint:.12}, this "
-            f"run's is {fingerprint:.12}): resume with the recipe it was made by, or begin a new run"
+            f"{path}: was made with another recipe or architecture (its fingerprint is {note.fingerprint:.12}, this "
+            f"run's is {fingerprint:.12}): resume with that recipe, or start a new run"
         )
 
 
