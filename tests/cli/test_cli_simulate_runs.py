@@ -45,5 +45,5 @@ def test_a_run_without_a_formula_is_refused_in_one_line(cli: Cli, mesh_file: Pat
 def test_its_network_is_refused_with_what_to_take_instead(tmp_path: Path) -> None:
     run = ff.load_run(finish_experiment(tmp_path / "run", "upwind"))
     assert run.scheme is not None
-    with pytest.raises(InputError, match=r"gives a flux, and no step on meshes: take run\.scheme"):
+    with pytest.raises(InputError, match=r"computes a flux, not a step on meshes: use run\.scheme"):
         _ = run.network

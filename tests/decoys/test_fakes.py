@@ -54,7 +54,7 @@ def test_euler_has_nothing_over_two_hops(run_decoy: Any) -> None:
     assert row["outcome"] == OK
     assert row["verdict"] == "refused"
     assert row["explained"] is None
-    assert row["reason"].startswith("stage distil: the stencil is no product of powers")
+    assert row["reason"].startswith("stage distil: the stencil is not a product of powers")
 
 
 @pytest.mark.parametrize(

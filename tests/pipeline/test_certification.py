@@ -72,5 +72,5 @@ def test_other_integrators_are_recognised_by_what_they_do(own: recipe.Recipe) ->
 
 
 def test_the_words_name_the_scheme_and_its_equation(own: recipe.Recipe) -> None:
-    assert describe_match("euler", own) == "as printed it is the scheme 'euler' of the equation 'fisher'"
-    assert describe_match(None, own) == "as printed it is no built-in scheme of the equation 'fisher'"
+    assert describe_match("euler", own) == "the printed formula is the scheme 'euler' of the equation 'fisher'"
+    assert describe_match(None, own) == "the printed formula is not a built-in scheme of the equation 'fisher'"

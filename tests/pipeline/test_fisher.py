@@ -97,7 +97,7 @@ def test_a_network_of_another_exponent_is_not_taken_for_fishers(tmp_path: Path) 
     discovery = explain(reacting(spec, 2), spec, tmp_path / "run")
     assert discovery.verdict != "recovered"
     assert not discovery.as_expected
-    assert any("the law of the data is another one" in text for text in discovery.reasons)
+    assert any("the law of the data is a different one" in text for text in discovery.reasons)
 
 
 def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the_file(
@@ -156,4 +156,4 @@ def test_a_cubic_reaction_is_not_taken_for_another_one(tmp_path: Path) -> None:
         assert document["scheme"] == "euler"
     else:
         assert document["verdict"] == "approximation"
-        assert any("the law of the data is another one" in reason for reason in document["reasons"])
+        assert any("the law of the data is a different one" in reason for reason in document["reasons"])

@@ -76,7 +76,7 @@ def test_formulas_whose_certificate_contradicts_them_are_refused(text: str, verd
     said = "yes" if verdict == "approximation" else "NO"
     assert (
         reasons[-1]
-        == f"{said}: in the limit of small steps the formulas solve the equation, as their certificate has it"
+        == f"{said}: in the limit of small steps the formulas solve the equation, according to their certificate"
     )
     assert judge_run({"all is well": False}, certificate, None)[0] == "refused"
     assert judge_run({"all is well": True}, None, "none was found")[0] == "refused"

@@ -55,7 +55,7 @@ def test_a_run_that_is_as_it_was_left_says_nothing(run: Path) -> None:
 def test_an_output_that_is_missing_is_restored_and_told(name: str, run: Path) -> None:
     before = (run / name).read_bytes()
     (run / name).unlink()
-    assert told(run) == [f"{run / name}: was missing and is restored"]
+    assert told(run) == [f"{run / name}: was missing and has been restored"]
     assert (run / name).read_bytes() == before
     assert told(run) == []
 
@@ -66,7 +66,7 @@ def test_an_output_that_is_changed_is_named_and_left_alone(name: str, run: Path)
     before = (run / name).read_bytes()
     for _ in range(2):
         (warning,) = told(run)
-        assert warning.startswith(f"{run / name}: is not as the run left it (its SHA-256 is another one)")
+        assert warning.startswith(f"{run / name}: has changed since the run wrote it (its SHA-256 differs)")
         assert (run / name).read_bytes() == before
 
 
@@ -81,7 +81,7 @@ def test_a_report_is_not_made_from_other_metrics_than_the_runs(run: Path) -> Non
     (run / "metrics.jsonl").write_text('{"step": 1, "supervised": [0.0]}\n')
     (run / "report.html").unlink()
     changed, missing = told(run)
-    assert changed.startswith(f"{run / 'metrics.jsonl'}: is not as the run left it")
+    assert changed.startswith(f"{run / 'metrics.jsonl'}: has changed since the run wrote it")
     assert missing == f"{run / 'report.html'}: is missing and cannot be restored"
 
 
@@ -103,14 +103,14 @@ def test_the_terminal_names_what_was_restored(run: Path, capsys: pytest.CaptureF
     (run / "scheme.json").unlink()
     assert main(["discover", "--resume", str(run), "--json"]) == 0
     captured = capsys.readouterr()
-    assert "scheme.json: was missing and is restored" in " ".join(captured.err.split())
+    assert "scheme.json: was missing and has been restored" in " ".join(captured.err.split())
     assert json.loads(captured.out)["verdict"] == "recovered"
 
 
 def test_a_finished_run_whose_recipe_was_changed_is_refused(run: Path) -> None:
     described = (run / "run.json").read_text()
     (run / "run.json").write_text(described.replace('"width": 64', '"width": 32'))
-    with pytest.raises(InputError, match=r"run\.json: the run was made by another architecture or recipe"):
+    with pytest.raises(InputError, match=r"run\.json: its recipe is not the one that the run was made with"):
         resume(run)
 
 
@@ -135,7 +135,7 @@ def test_outputs_that_the_disk_has_no_room_for_are_an_error(run: Path, monkeypat
         patch.setattr(os, "replace", full)
         with pytest.raises(StorageError, match=r"scheme\.json: cannot be written \(No space left on device\)"):
             resume(run)
-    assert told(run) == [f"{run / 'scheme.json'}: was missing and is restored"]
+    assert told(run) == [f"{run / 'scheme.json'}: was missing and has been restored"]
 
 
 def failing(error: Exception) -> Callable[..., Any]:

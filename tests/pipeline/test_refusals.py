@@ -28,7 +28,7 @@ def test_an_engine_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_recipe_that_asks_for_nothing(tmp_path: Path) -> None:
     spec = recipe.override(recipe.load("first-order"), {"search": None})
-    assert "neither 'arms' to compare nor a 'search'" in refused(spec, tmp_path)
+    assert "neither 'arms' nor 'search'" in refused(spec, tmp_path)
 
 
 @pytest.mark.parametrize("theta", [0.5, 1.0])

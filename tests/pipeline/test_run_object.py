@@ -261,7 +261,7 @@ def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, mon
     assert (run.verdict, run.scheme, run.certificate) == (None, None, None)
     assert "2 arms of 2 seeds" in repr(run)
     assert "generalisation.png</a>" in run._repr_html_()
-    with pytest.raises(InputError, match=r"take one of run\.networks"):
+    with pytest.raises(InputError, match=r"use one of run\.networks"):
         _ = run.network
     again = ff.load_run(tmp_path / "run")
     assert again.document == run.document

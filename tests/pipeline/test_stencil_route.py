@@ -180,7 +180,7 @@ def refusal(first: tuple[int, int], second: tuple[int, int], share: float = 0.5)
 
 def test_a_first_order_step_in_two_layers_does_nothing_over_two_hops() -> None:
     said = refusal(FLUX, FLUX, share=0.0)
-    assert said.startswith("stage distil: the stencil is no product of powers of A_PN, delta_PN")
+    assert said.startswith("stage distil: the stencil is not a product of powers of A_PN, delta_PN")
     assert "\n" not in said
 
 
@@ -188,7 +188,7 @@ def test_two_different_messages_are_not_the_flux_repeated() -> None:
     """The first message lacks δ: over one hop the second one counts, over two hops both do."""
     said = refusal(AREA, FLUX)
     assert said.startswith("stage distil: the stencil over two hops, ")
-    assert said.endswith("is not the flux repeated")
+    assert said.endswith("is not that of the flux applied twice")
 
 
 def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
@@ -199,10 +199,10 @@ def test_laws_that_are_no_whole_powers_or_no_flux_are_refused() -> None:
     area = {**good, "delta": 0.1}
     assert _distillation.flux_of_law(PowerLaw(1.0, area, 0.0, 0.0), HEAT) == symbol("alpha") * symbol("A")
     for name, power, line in (
-        ("A", 0.6, "is no product of whole powers; train longer"),
-        ("A", np.nan, "is no product of whole powers; train longer"),
-        ("V", 0.0, "is no flux times Δt/V"),
-        ("dt", 2.0, "is no flux times Δt/V"),
+        ("A", 0.6, "has exponents that are not integers; train longer"),
+        ("A", np.nan, "has exponents that are not integers; train longer"),
+        ("V", 0.0, "is not Δt/V times a flux"),
+        ("dt", 2.0, "is not Δt/V times a flux"),
     ):
         with pytest.raises(DiscoveryError, match=line):
             _distillation.flux_of_law(PowerLaw(1.0, {**good, name: power}, 0.0, 0.0), HEAT)
@@ -234,7 +234,7 @@ def test_a_network_whose_second_message_is_no_flux_is_not_believed(
     assert document["recovered"] is False
     (reason,) = document["reasons"]
     assert reason.startswith("stage distil: the stencil over two hops, ")
-    assert reason.endswith("is not the flux repeated")
+    assert reason.endswith("is not that of the flux applied twice")
     assert not (tmp_path / "run" / "scheme.json").exists()
     assert not (tmp_path / "run" / "candidate.json").exists()
     assert (tmp_path / "run" / "report.html").exists()
@@ -267,12 +267,14 @@ def test_candidates_that_mix_units_are_dropped_if_asked_for(monkeypatch: pytest.
 
 
 def test_if_every_candidate_mixes_units_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DiscoveryError, match=r"every formula found for 'z1' mixes units; set search\.units = false"):
+    with pytest.raises(
+        DiscoveryError, match=r"no formula found for 'z1' is consistent in its units; set search\.units = false"
+    ):
         searched(monkeypatch, MIXED, T_P - delta, units=True)
 
 
 def test_an_mlp_that_has_learned_nothing_is_named() -> None:
     rng = np.random.default_rng(0)
     flat = Sampled("z1", "message", 0, tabulate(("A",), rng.random((20, 1)), np.full(20, 0.25)), (A,))
-    with pytest.raises(DiscoveryError, match=r"message 'z1' is the same number everywhere \(0\.25\)"):
+    with pytest.raises(DiscoveryError, match=r"message 'z1' has the same value for all inputs \(0\.25\)"):
         _distillation.search_module(flat, recipe.load("first-order"))

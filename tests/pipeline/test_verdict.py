@@ -44,9 +44,7 @@ def test_a_formula_that_is_what_the_network_learned_is_recovered() -> None:
     assert judgement.verdict == "recovered"
     assert not failed(judgement)
     assert len(judgement.reasons) == 5
-    assert judgement.reasons[0].startswith(
-        "yes: with constants of its own at each Δt, the formula leaves at most 2.0% of"
-    )
+    assert judgement.reasons[0].startswith("yes: with constants fitted at each Δt, the formula leaves at most 2.0% of")
 
 
 DOUBTS = {
@@ -72,7 +70,7 @@ def test_the_law_of_the_data_has_to_be_met_to_their_own_error() -> None:
     for law, text in (
         (
             law_condition(2e-4, exact=False, data_error=0.0),
-            "2.00e-04, not round-off: the law of the data is another one",
+            "2.00e-04, not round-off: the law of the data is a different one",
         ),
         (
             law_condition(1.01e-2, exact=False, data_error=1e-2),

@@ -46,7 +46,7 @@ RESULT: dict[str, Any] = {
     "explained": {"least": 0.994, "by_step": {"0.2": 0.994, "0.01": 0.997}},
     "limit": {"c1": 1.0021, "c2": 0.9984},
     "limit_uncertainty": {"c1": 0.003, "c2": 0.002},
-    "findings": ["its order in time is 1.00 as printed; 1.00 with the network's own constants, unrounded"],
+    "findings": ["the order in time of the printed formula is 1.00; with the network's unrounded constants it is 1.00"],
     "reasons": ["the formula does as well as the network", "its certificate finds it consistent"],
     "messages": {"z1": "alpha*A/delta*(T_N - T_P)"},
     "outputs": {"T_new": "T + dt/V*z1 + dt*S"},

@@ -148,7 +148,7 @@ def power_law(values: Float[np.ndarray, " entries"], columns: Mapping[str, Float
     right = sign * values > 1e-6 * np.abs(values).max(initial=0.0)
     if right.sum() <= len(columns):
         raise DiscoveryError(
-            f"stage distil: the stencil is no product of powers of {', '.join(columns)}: "
+            f"stage distil: the stencil is not a product of powers of {', '.join(columns)}: "
             f"{right.sum()} of its {len(values)} entries are not zero; train longer"
         )
     X = np.column_stack([np.ones(right.sum()), *(np.log(column[right]) for column in columns.values())])

@@ -345,12 +345,12 @@ def judge_network(
     """Whether each condition on a network holds, by its text; a condition on an error that is not finite fails."""
     return {
         "no run of 1,000 steps blows up on unseen meshes": not any(row.blew_up for row in rows),
-        "one step errs less than the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
-        "one step errs less than the integrator's at every step trained with": all(
+        "the error of one step is below the integrator's on every unseen mesh": all(_is_better(row) for row in rows),
+        "the error of one step is below the integrator's at every trained time step": all(
             _is_better(row) or _is_at_most(row.network, NEGLIGIBLE) for row in steps
         ),
         "the total is conserved": all(_is_at_most(row.conserved, LARGEST_DEFECT) for row in rows),
-        "smooth fields move at the equation's own rate as the mesh is refined": _is_at_most(
+        "under refinement, the rate of change of smooth fields converges to the equation's": _is_at_most(
             abs(limit_rate(effective) - 1.0), LARGEST_RATE_ERROR
         ),
     }
@@ -364,11 +364,11 @@ def judge_run(
     "approximation" if all `checks` of the network hold and the formulas keep its gain and solve the equation, otherwise
     "refused". `certificate` is that of the formulas; None if there are none.
     """
-    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the gain": certificate is not None}
+    checks = {**checks, f"formulas keep at least {LEAST_KEPT:.0%} of the network's gain": certificate is not None}
     if certificate is not None:
         systems = (certificate.semidiscrete, certificate.rate)
         right = all(system is None or system.holds for system in systems)
-        checks["in the limit of small steps the formulas solve the equation, as their certificate has it"] = right
+        checks["in the limit of small steps the formulas solve the equation, according to their certificate"] = right
     reasons = list_reasons(checks)
     if refusal is not None:
         reasons = (*reasons, f"NO: {refusal}")

@@ -188,9 +188,9 @@ def check_networks(spec: recipe.Recipe) -> None:
     """Raise InputError for a recipe of networks on graphs that is too large or has neither arms nor a search."""
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
-        raise InputError(f"recipe {spec.name!r}: has neither 'arms' to compare nor a 'search' for formulas")
+        raise InputError(f"recipe {spec.name!r}: has neither 'arms' nor 'search', and needs one of them")
     if spec.search is not None and needs_small_steps(spec) and isinstance(spec.data, recipe.TwoCells):
-        why = "a residual gives its formula at small steps, and two cells have one Δt; choose data of kind 'pairs'"
+        why = "the formula of a residual is determined at small steps, and 'two-cells' has a single Δt; choose 'pairs'"
         raise InputError(f"recipe {spec.name!r}: fields 'loss.residual' and 'data.kind': {why}")
     if spec.search is not None and spec.search.route == "modules":
         engine(spec.search.engine)

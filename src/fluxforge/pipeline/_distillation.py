@@ -142,8 +142,8 @@ def search_module(each: Sampled, spec: recipe.Recipe) -> Front:
     wanted = spec.search
     if each.table.is_constant:
         raise DiscoveryError(
-            f"stage distil: the network's {each.kind} {each.name!r} is the same number everywhere "
-            f"({float(np.mean(each.table.y)):.3g}): it has learned nothing there; train longer, or with other seeds"
+            f"stage distil: the network's {each.kind} {each.name!r} has the same value for all inputs "
+            f"({float(np.mean(each.table.y)):.3g}), so no formula can be fitted; train longer, or with other seeds"
         )
     front = search_front(engine(wanted.engine), each.table, Search.of_recipe(wanted), seed=spec.seed)
     if not wanted.units:
@@ -151,7 +151,7 @@ def search_module(each: Sampled, spec: recipe.Recipe) -> Front:
     kept = consistent(front, units_of(each.table.names, recipe.equation_of(spec)))
     if not kept.candidates:
         raise DiscoveryError(
-            f"stage distil: every formula found for {each.name!r} mixes units; set search.units = false"
+            f"stage distil: no formula found for {each.name!r} is consistent in its units; set search.units = false"
         )
     return kept
 
@@ -220,7 +220,7 @@ def read_formula(network: Network, *, spec: recipe.Recipe, tell: Progress) -> Fo
         # then tested only by how much of the network it explains. Whole powers that differ from it refute it.
         if whole and not is_repeated(near, far):
             raise DiscoveryError(
-                f"stage distil: the stencil over two hops, {describe_law(far)}, is not the flux repeated"
+                f"stage distil: the stencil over two hops, {describe_law(far)}, is not that of the flux applied twice"
             )
         tell("fitting its constants at small steps", 1, 2)
         order = spec.network.layers * spec.network.hops
@@ -253,7 +253,7 @@ def flux_of_law(law: PowerLaw, equation: Equation) -> sp.Expr:
     """The flux K A^a δ^b, K of the equation, if Δt/V times the flux has this stencil; otherwise DiscoveryError."""
     powers = _whole_powers(law, "over one hop")
     if powers["V"] != -1 or powers["dt"] != 1:
-        raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is no flux times Δt/V")
+        raise DiscoveryError(f"stage distil: the stencil over one hop, {describe_law(law)}, is not Δt/V times a flux")
     return equation.diffusion * symbol("A") ** powers["A"] * symbol("delta") ** powers["delta"]
 
 
@@ -274,7 +274,7 @@ def _is_whole(law: PowerLaw) -> bool:
 def _whole_powers(law: PowerLaw, where: str) -> dict[str, int]:
     if not _is_whole(law):
         raise DiscoveryError(
-            f"stage distil: the stencil {where}, {describe_law(law)}, is no product of whole powers; train longer"
+            f"stage distil: the stencil {where}, {describe_law(law)}, has exponents that are not integers; train longer"
         )
     return {name: round(power) for name, power in law.exponents.items()}
 

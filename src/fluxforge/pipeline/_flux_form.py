@@ -154,8 +154,8 @@ def train_flux_network(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -
     resolution = None
     if isinstance(problems, RefinedSource):
         resolution = (
-            f"Answers of cells divided {problems.levels} times differ by {problems.difference:.2%} of the change from "
-            "those of one less."
+            f"Answers on cells divided {problems.levels} times differ from those on cells divided "
+            f"{problems.levels - 1} times by {problems.difference:.2%} of the change in a step."
         )
     return TrainedFlux(trained.flux_member(member), member, trained.skipped, resolution)
 
@@ -281,7 +281,9 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
         if kept >= LEAST_KEPT:
             break
     if kept == -np.inf:
-        raise DiscoveryError("the network gains nothing over its integrator at a step that formulas are chosen by")
+        raise DiscoveryError(
+            "the network is not more accurate than its integrator in every case by which formulas are chosen"
+        )
     if kept < LEAST_KEPT:
         raise DiscoveryError(
             f"the best formulas keep {kept:.0%} of the network's gain over its integrator (at least {LEAST_KEPT:.0%})"

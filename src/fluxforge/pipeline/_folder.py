@@ -30,7 +30,7 @@ def run_folder(path: Path, spec: recipe.Recipe, *, warn: Warn) -> Iterator[RunFo
         return
     with RunFolder.open(path, warn=warn) as folder:
         if recipe.fingerprint(recipe_of(folder)) != recipe.fingerprint(spec):
-            raise InputError(f"{path}: holds a run of another recipe: give another -o")
+            raise InputError(f"{path}: contains a run of another recipe: choose another -o")
         yield folder
 
 
@@ -108,14 +108,14 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
         return
     if record.fingerprint != recipe.fingerprint(spec):
         raise InputError(
-            f"{folder.path / 'run.json'}: the run was made by another architecture or recipe than it says: put back "
-            "the recipe, or begin a new run"
+            f"{folder.path / 'run.json'}: its recipe is not the one that the run was made with: restore the "
+            "recipe, or start a new run"
         )
     altered = find_altered(folder.path, record.files)
     for name in altered.changed:
         folder.warn(
-            f"{folder.path / name}: is not as the run left it (its SHA-256 is another one); remove it and resume again "
-            "to have it restored"
+            f"{folder.path / name}: has changed since the run wrote it (its SHA-256 differs); remove it and resume "
+            "again to restore it"
         )
     if not altered.missing:
         return
@@ -123,7 +123,7 @@ def check_outputs(folder: RunFolder, spec: recipe.Recipe, remake: Remake) -> Non
     if restored:
         folder.finish(_OUTPUTS, to_document(replace(record, files={**record.files, **restored})))
     for name in altered.missing:
-        how = "was missing and is restored" if name in restored else "is missing and cannot be restored"
+        how = "was missing and has been restored" if name in restored else "is missing and cannot be restored"
         folder.warn(f"{folder.path / name}: {how}")
 
 

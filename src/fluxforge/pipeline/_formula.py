@@ -251,11 +251,12 @@ def law_condition(loss: float, *, exact: bool, data_error: float) -> Condition:
     """
     if data_error > 0.0:
         text = (
-            f"refitted, the formula's loss is {loss:.5g}; that of the law itself on the same data is {data_error:.5g}"
+            f"with refitted constants, the formula's loss is {loss:.5g}; that of the law itself on the same data is "
+            f"{data_error:.5g}"
         )
         return Condition(loss <= (1.0 + NOISE_LOSS_TOLERANCE) * data_error, text)
-    size = "round-off: the law is found exactly" if exact else "not round-off: the law of the data is another one"
-    return Condition(exact, f"refitted, the formula's loss on exact data is {loss:.2e}, {size}")
+    size = "round-off: it is the law of the data" if exact else "not round-off: the law of the data is a different one"
+    return Condition(exact, f"with refitted constants, the formula's loss on exact data is {loss:.2e}, {size}")
 
 
 def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: str | None) -> bool:
@@ -274,7 +275,7 @@ def is_expected(spec: recipe.Recipe, verdict: str, order: float | None, scheme: 
 def _condition_on_share(readings: Sequence[Reading], threshold: float) -> Condition:
     worst = _worst_reading(readings, "explained")
     text = (
-        f"with constants of its own at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
+        f"with constants fitted at each Δt, the formula leaves at most {1.0 - worst.explained:.1%} of the network's"
         f" step unexplained (at Δt = {worst.step:.3g}; a recovery allows {1.0 - threshold:.1%})"
     )
     return Condition(worst.explained >= threshold, text)

@@ -194,13 +194,13 @@ def _describe_certificate(
     """The main findings of the certificate, one line each; they do not affect the verdict."""
     kept = certificate.conservation is not None and certificate.conservation.holds
     printed = "not established" if order is None else f"{order:.2f}"
-    beside = "" if unrounded is None else f"; {unrounded:.2f} with the network's own constants, unrounded"
+    beside = "" if unrounded is None else f"; with the network's unrounded constants it is {unrounded:.2f}"
     equation = scheme.equation
     total = "the total heat" if equation == HEAT else f"the total of {equation.unknown}"
     # With a reaction, or flow through walls, the total changes: the certificate then tests the fluxes between cells.
-    total += "" if equation.only_diffuses else " but for reactions and walls"
+    total += "" if equation.only_diffuses else ", apart from reactions and walls"
     lines = [f"the scheme {'conserves' if kept else 'does not conserve'} {total}"]
-    lines.append(f"its order in time is {printed} as printed{beside}")
+    lines.append(f"the order in time of the printed formula is {printed}{beside}")
     if equation.only_diffuses:
         K = certificate.space["squares"].diffusion if "squares" in certificate.space else None
         reference = "α" if equation == HEAT else "that of the equation"
@@ -249,8 +249,8 @@ def describe_match(name: str | None, spec: recipe.Recipe) -> str:
     """A sentence that names the built-in scheme that equals the formula, or says that there is none."""
     equation = recipe.equation_of(spec).name
     if name is None:
-        return f"as printed it is no built-in scheme of the equation {equation!r}"
-    return f"as printed it is the scheme {name!r} of the equation {equation!r}"
+        return f"the printed formula is not a built-in scheme of the equation {equation!r}"
+    return f"the printed formula is the scheme {name!r} of the equation {equation!r}"
 
 
 def _change_parameters(problems: Problem) -> Problem:

@@ -249,10 +249,13 @@ def _describe_findings(best: Judged) -> tuple[str, ...]:
     continuity = (
         f"φ is a Lipschitz-continuous function of {of}"
         if best.form.family.continuous
-        else f"φ jumps where r = r0({at}) and where r = r1({at})"
+        else f"φ is discontinuous at r = r0({at}) and at r = r1({at})"
     )
     largest = max(best.wave.values())
-    return continuity, f"mean |error| on Jiang's and Shu's wave, never trained on, is at most {largest:.3g}"
+    return (
+        continuity,
+        f"mean |error| on the wave of Jiang and Shu, which is not in the training data, is at most {largest:.3g}",
+    )
 
 
 def _describe_form(form: ClosedForm) -> FamilyRow:

@@ -202,7 +202,7 @@ class Run:
     def network(self) -> TrainedNetwork:
         """The network whose formula was searched; raises InputError for a recipe with arms, which has several."""
         if isinstance(self.result, Generalisation):
-            raise InputError(f"{self.folder}: the run has networks of several arms: take one of run.networks")
+            raise InputError(f"{self.folder}: the run has networks of several arms: use one of run.networks")
         return self.networks[self.recipe.name][self.result.member or 0]
 
     @property
@@ -218,7 +218,7 @@ class Run:
         is computed again. Raises InputError if there is no checkpoint, or the networks are not steps.
         """
         if not self.has_step:
-            raise InputError(f"{self.folder}: the network gives a flux, and no step on meshes: take run.scheme")
+            raise InputError(f"{self.folder}: the network computes a flux, not a step on meshes: use run.scheme")
         trained = self._read_trained()
         model = model_of(self.recipe)
         values = dict(model.values)

@@ -218,7 +218,7 @@ def judge_fluxes(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[st
 
     "refused" without consistency, "recovered" if the law chosen for the error meets all limits, else "approximation".
     """
-    checks = {f"consistency was found: {consistency.sentence}": consistency.holds}
+    checks = {f"the flux is consistent: {consistency.sentence}": consistency.holds}
     best = next((law for law in laws if law.name == "error"), None)
     if best is not None:
         # Two standard errors above: bounds of the true ratios with a probability of 98 % each.
@@ -239,7 +239,8 @@ def judge_fluxes(consistency: Consistency, laws: tuple[LawRow, ...]) -> tuple[st
             for kind, error in errors.items()
         }
         checks |= {
-            f"stable step {step:.3f} of its on the worst mesh (at least {LEAST_STEP})": step >= LEAST_STEP,
+            f"stable step {step:.3f} of the corrected flux's on the worst mesh (at least {LEAST_STEP})": step
+            >= LEAST_STEP,
             f"order {order:.2f} on the worst family of {', '.join(ORDERS_ON)} (at least {LEAST_ORDER})": (
                 order >= LEAST_ORDER
             ),
@@ -282,7 +283,7 @@ def _describe_missed(choice: Choice) -> tuple[str, ...]:
     """A line for each chosen flux that misses a condition of the search, as it may if no candidate meets them all."""
     missed = {name: missed_by(scores, _corrected_scores(choice)) for name, scores in choice.scores.items()}
     return tuple(
-        f"chosen for {name}: misses the conditions of the search by {by:.3f} in all"
+        f"chosen for {name}: violates the conditions of the search, by {by:.3f} in total"
         for name, by in missed.items()
         if by > 0.0
     )
@@ -329,8 +330,8 @@ def _describe_laws(laws: tuple[LawRow, ...]) -> tuple[str, ...]:
         below = [row.family for row in law.families if row.error_ratio + 2.0 * row.ratio_error <= 0.9]
         name = f"chosen for {law.name}" if law.name in OBJECTIVES else law.name
         lines.append(
-            f"{name}: 10 % or more below corrected for both kinds of problems on {', '.join(below) or 'no family'}; "
-            f"the range of the walls is left on {law.violated} of {law.meshes} stretched meshes "
-            f"(corrected: {corrected.violated})"
+            f"{name}: error at least 10 % below corrected's for both kinds of problems on "
+            f"{', '.join(below) or 'no family'}; solution outside the range of the boundary values on "
+            f"{law.violated} of {law.meshes} stretched meshes (corrected: {corrected.violated})"
         )
     return tuple(lines)
