@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._next import format_setting, list_files, scheme_commands
 from fluxforge.scheme import find
 
 
@@ -17,10 +17,17 @@ from fluxforge.scheme import find
     ],
 )
 def test_commands_set_the_parameters_that_have_no_default(scheme, equation, setting):
-    run = dict(scheme_commands(find(scheme, equation), accepted=True))["Run the scheme on it"]
+    run = dict(scheme_commands(find(scheme, equation), accepted=True))["Simulate with this scheme"]
     words = shlex.split(run)
     assert words[:3] == ["fluxforge", "simulate", "scheme.json"]
     assert [words[k + 1] for k, word in enumerate(words) if word == "--set"] == ([setting] if setting else [])
+
+
+def test_commands_set_the_parameters_of_a_run_in_all_digits():
+    given = {"velocity": [1 / 3, 0.5]}
+    run = dict(scheme_commands(find("upwind", "advection"), accepted=True, parameters=given))
+    assert "--set 'velocity=(0.33333333333333331, 0.5)'" in run["Simulate with this scheme"]
+    assert format_setting([[2, 0.0], [0, 1.5]]) == "((2, 0), (0, 1.5))"
 
 
 def test_commands_begin_with_the_mesh_that_they_use():

@@ -28,15 +28,15 @@ from fluxforge.report._discovery_figures import (
 )
 from fluxforge.report._discovery_words import (
     HEAT,
+    PLOTS,
     describe_question,
     describe_reading,
     equation_name,
     explain_letters,
-    folder_files,
-    next_commands,
     opening_sentence,
     physics_rows,
 )
+from fluxforge.report._next import list_files, run_commands, scheme_commands
 from fluxforge.report._page import (
     Metric,
     Shown,
@@ -148,11 +148,19 @@ def discovery_page(
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
-        next=next_commands(result, scheme, command),
-        files=folder_files(
-            result, figures, scheme=scheme is not None, certificate=certificate is not None, metrics=bool(metrics)
+        next=[*_scheme_commands(result, scheme), *run_commands(result, command)],
+        files=list_files(
+            scheme, [(name, PLOTS[name]) for name in figures], accepted=result.recovered, metrics=bool(metrics)
         ),
     )
+
+
+def _scheme_commands(result: Discovery, scheme: Scheme | None) -> list[tuple[str, str]]:
+    """Commands about the formula, with the parameters of the run; none without a formula."""
+    if scheme is None:
+        return []
+    initial = "exp(-30*((x - 0.5)**2 + (y - 0.5)**2))"
+    return scheme_commands(scheme, accepted=result.recovered, initial=initial, parameters=result.parameters)
 
 
 def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:

@@ -1,7 +1,6 @@
-"""The words of a discovery's page: its opening sentence, question, letters and physics, and the next commands."""
+"""The words of a discovery's page: its opening sentence, question, letters and physics."""
 
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
@@ -22,8 +21,6 @@ PLOTS = {
     "loss": "training",
     "errors": "errors on unseen meshes",
 }
-# Options that are removed from the command of a run to repeat it, and whether a value follows each.
-REPLACED_OPTIONS = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 # The letters of formulas, by their names in the text of a scheme: how each is typeset, and its meaning.
 LETTERS = {
     "T": ("T", "temperature"),
@@ -102,63 +99,3 @@ def opening_sentence(
 def _percent(share: float) -> str:
     """A share in per cent with one decimal: 100 only if it is 1, otherwise at most 99.9."""
     return f"{100.0 * share if share >= 1.0 else min(round(100.0 * share, 1), 99.9):g}"
-
-
-def next_commands(result: Discovery, scheme: Scheme | None, command: str) -> list[tuple[str, str]]:
-    """Commands for the reader, each with a description; those that need a formula only if there is one."""
-    again = ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume .")
-    rerun = ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command))
-    if scheme is None:
-        return [again, rerun]
-    name = scheme_file(result)
-    settings = "".join(f" --set {key}={value:.17g}" for key, value in (result.parameters or {}).items())
-    start = "--initial 'exp(-30*((x - 0.5)**2 + (y - 0.5)**2))'"
-    return [
-        ("Make a mesh", "fluxforge mesh square --cells 2000 -o mesh.msh"),
-        (
-            "Simulate with this scheme",
-            f"fluxforge simulate {name} --mesh mesh.msh {start}{settings} --steps 200 -o simulation",
-        ),
-        ("Verify it in full, on larger meshes", f"fluxforge verify {name} -o certificate"),
-        ("Export it as C", f"fluxforge export {name} --to c -o scheme.c"),
-        again,
-        rerun,
-    ]
-
-
-def scheme_file(result: Discovery) -> str:
-    """The file name of the formula: `scheme.json` if it is recovered, otherwise `candidate.json`."""
-    return "scheme.json" if result.recovered else "candidate.json"
-
-
-def folder_files(
-    result: Discovery, figures: Iterable[str], *, scheme: bool, certificate: bool, metrics: bool
-) -> list[tuple[str, str]]:
-    """The names and descriptions of the files beside the page that the run wrote."""
-    evidence = "certificate.json" if result.recovered else "candidate-certificate.json"
-    files = [
-        (scheme_file(result), "the formula, as the input of other commands", scheme),
-        (evidence, "its certificate", certificate),
-        ("front.csv", "all candidates, not rounded", "front" in figures),
-        ("metrics.jsonl", "the loss at every recorded step", metrics),
-        ("run.json", "the recipe of the run and its command", True),
-        *((f"{name}.svg", f"{PLOTS[name]}, also as PNG", True) for name in figures),
-    ]
-    return [(name, what) for name, what, present in files if present]
-
-
-def _rerun(result: Discovery, command: str) -> str:
-    """The command of the run with the next seed and another output folder."""
-    seed = result.seed + 1
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
-    if words[:2] != ["fluxforge", "discover"] or "--resume" in words:
-        words = ["fluxforge", "discover", result.recipe]
-    kept, skip = [], False
-    for word in words:
-        if not skip and word.partition("=")[0] not in REPLACED_OPTIONS:
-            kept.append(word)
-        skip = not skip and REPLACED_OPTIONS.get(word, False)
-    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result.recipe}-seed-{seed}"])

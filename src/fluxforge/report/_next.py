@@ -1,45 +1,92 @@
-"""What stands at the end of a report: commands about its scheme, and the files beside the page."""
+"""The end of a report: commands that use its scheme or repeat the run, and the files beside the page."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from fluxforge.pde._parameter import Rank
+from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
 # Values that a command gives parameters without a default.
 EXAMPLES = {Rank.SCALAR: "1", Rank.VECTOR: "(1, 0.5)", Rank.TENSOR: "((2, 0), (0, 1))"}
+# Options that are removed from the command of a run to repeat it, and whether a value follows each.
+REPLACED_OPTIONS = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 
 
 def scheme_commands(
-    scheme: Scheme, *, accepted: bool, mesh: str = "square --cells 2000", initial: str = "sin(pi*x)*sin(pi*y)"
+    scheme: Scheme,
+    *,
+    accepted: bool,
+    mesh: str = "square --cells 2000",
+    initial: str = "sin(pi*x)*sin(pi*y)",
+    parameters: Mapping[str, object] | None = None,
 ) -> list[tuple[str, str]]:
-    """Commands to copy, each with what it does; they work one after the other in the folder of the run."""
+    """Commands about a scheme, each with a description, that work one after the other in the folder of the run.
+
+    `accepted` says whether the run accepted its formula, on which the name of the scheme's file depends. Parameters
+    without a default or a value in `parameters` get an example.
+    """
     name = scheme_name(accepted=accepted)
-    unset = [p for p in scheme.equation.parameters if p.default is None]
-    settings = "".join(f" --set {shlex.quote(f'{p.name}={EXAMPLES[p.rank]}')}" for p in unset)
+    unset = {p.name: EXAMPLES[p.rank] for p in scheme.equation.parameters if p.default is None}
+    given = {each: format_setting(value) for each, value in (parameters or {}).items()}
+    settings = "".join(f" --set {shlex.quote(f'{each}={value}')}" for each, value in (unset | given).items())
     start = f"--initial {shlex.quote(initial)}{settings}"
     return [
         ("Make a mesh", f"fluxforge mesh {mesh} -o mesh.msh"),
-        ("Run the scheme on it", f"fluxforge simulate {name} --mesh mesh.msh {start} -o simulation"),
+        ("Simulate with this scheme", f"fluxforge simulate {name} --mesh mesh.msh {start} -o simulation"),
         ("Verify it in full, on larger meshes", f"fluxforge verify {name} -o certificate"),
         ("Export it as C", f"fluxforge export {name} --to c -o scheme.c"),
     ]
 
 
+def format_setting(value: object) -> str:
+    """A number, or a vector or tensor as nested sequences, as `--set` reads it: all digits, in round brackets."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"({', '.join(map(format_setting, value))})"
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
+
+
 def scheme_name(*, accepted: bool) -> str:
-    """The name under which a run keeps its scheme: it says whether the formula was accepted."""
+    """The file name under which a run keeps its scheme: it says whether the formula was accepted."""
     return "scheme.json" if accepted else "candidate.json"
 
 
 def list_files(
     scheme: Scheme | None, figures: Iterable[tuple[str, str]] = (), *, accepted: bool, metrics: bool = False
 ) -> list[tuple[str, str]]:
-    """The files beside a page and what they hold; `figures` are names and what they show."""
+    """The files beside a page with descriptions; `figures` are names and what they show."""
+    figures = list(figures)
     files = [
         (scheme_name(accepted=accepted), "the scheme, which every command reads", scheme is not None),
         ("certificate.json" if accepted else "candidate-certificate.json", "its certificate", scheme is not None),
+        ("front.csv", "all candidates, not rounded", any(name == "front" for name, _ in figures)),
         ("metrics.jsonl", "the loss at every recorded step", metrics),
         ("run.json", "the recipe of the run and its command", True),
         *((f"{name}.svg", f"{what}, also as PNG", True) for name, what in figures),
     ]
     return [(name, what) for name, what, present in files if present]
+
+
+def run_commands(result: Discovery, command: str) -> list[tuple[str, str]]:
+    """Commands that continue or repeat a run that was started by `command`, each with a description."""
+    return [
+        ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume ."),
+        ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command)),
+    ]
+
+
+def _rerun(result: Discovery, command: str) -> str:
+    """The command of the run with the next seed and another output folder."""
+    seed = result.seed + 1
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if words[:2] != ["fluxforge", "discover"] or "--resume" in words:
+        words = ["fluxforge", "discover", result.recipe]
+    kept, skip = [], False
+    for word in words:
+        if not skip and word.partition("=")[0] not in REPLACED_OPTIONS:
+            kept.append(word)
+        skip = not skip and REPLACED_OPTIONS.get(word, False)
+    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result.recipe}-seed-{seed}"])
