@@ -72,7 +72,7 @@ def test_a_step_is_no_linear_reaction():
             "u + q",
             "equation 'reaction-diffusion': reaction: unknown symbol 'q' at column 5 of \"u + q\"; known: D, r, u",
         ),
-        ("r*D*u", "equation 'reaction-diffusion': the term of 'reaction' has the unit L^2 t^-2, and c ∂u/∂t has t^-1"),
+        ("r*D*u", "equation 'reaction-diffusion': the term of 'reaction' has the unit L^2 t^-2, but c ∂u/∂t has t^-1"),
         ("r*u + D", "equation 'reaction-diffusion': 'reaction': D + r*u mixes the units"),
         ("u ** ", "equation 'reaction-diffusion': reaction: expected a number"),
         ("x*u", "equation 'reaction-diffusion': reaction: unknown symbol 'x'"),

@@ -54,7 +54,7 @@ def test_fluxes_of_the_equation_are_taken(document: dict, flux: str) -> None:
         (DIFFUSION, "D*(u_P - u_N)/delta + D*(u_P - u_N)**3/delta**3", "should tend to"),
         (DIFFUSION, "0", "should tend to"),
         (DIFFUSION, "D*abs(u_P - u_N)/delta", "change its sign"),
-        (WITH_UNITS, "D*(u_P - u_N)", "has the unit L^2 t^-1 Θ, and a flux has L t^-1 Θ"),
+        (WITH_UNITS, "D*(u_P - u_N)", "has the unit L^2 t^-1 Θ, but a flux should have L t^-1 Θ"),
         (CARRIED, "a_n*u_P", "change its sign"),
         (CARRIED, "max(a_n, 0)*u_P + min(a_n, 0)*u_N", "should tend to"),
         (CARRIED, "D*(u_P - u_N)/delta", "of equal values"),

@@ -39,7 +39,7 @@ def test_values_are_toml_and_other_words_are_strings(given: str, field: str, val
         (["data.time_step=[0.1,"], "field 'data.time_step': the value is not TOML (Invalid value"),
         (["data.law='A/delta"], "field 'data.law': the value is not TOML ("),
         (["seed=1", "training.steps=5", "seed=2"], "field 'seed': is given twice"),
-        (["seed=1\nname = 'x'"], "field 'seed': the value holds more than one line"),
+        (["seed=1\nname = 'x'"], "field 'seed': the value has more than one line"),
     ],
 )
 def test_what_is_no_assignment_is_refused_in_one_line(given: list[str], message: str) -> None:

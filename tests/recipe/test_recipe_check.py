@@ -18,13 +18,13 @@ RESIDUAL = {"supervised": None, "residual": {}}
             PLAIN,
             {"loss": {"supervised": None}},
             "'loss.supervised' and 'loss.residual'",
-            "needs 'supervised' or 'residual'",
+            "add 'supervised', 'residual' or both",
         ),
         (
             PLAIN,
             {"loss": {"supervised": None, "sparsity": {"weight": 1.0}}},
             "'loss.supervised' and 'loss.residual'",
-            "needs 'supervised' or 'residual'",
+            "add 'supervised', 'residual' or both",
         ),
         (
             PLAIN,
@@ -57,7 +57,7 @@ RESIDUAL = {"supervised": None, "residual": {}}
             ON_MESHES,
             {"network": {"features": "simplified", "hops": 2}},
             "'network.features' and 'network.hops'",
-            "one-hop fluxes only",
+            "defined for one hop only",
         ),
         (
             PLAIN,
@@ -74,12 +74,12 @@ RESIDUAL = {"supervised": None, "residual": {}}
             "'training.decay_from' and 'training.warm_up'",
             "the decay would begin at 0.2, before the warm-up ends at 0.3",
         ),
-        (PLAIN, {"arms": {"sparse": 1.0}, "search": {}}, "'arms' and 'search'", "one family of networks"),
+        (PLAIN, {"arms": {"sparse": 1.0}, "search": {}}, "'arms' and 'search'", "cannot search for formulas"),
         (
             PLAIN,
             {"network": {"message_width": 2}, "search": {}},
             "'network.message_width' and 'search.route'",
-            "each component of a message would be a formula of its own",
+            "needs messages of one component",
         ),
         (
             ON_MESHES,
@@ -91,14 +91,19 @@ RESIDUAL = {"supervised": None, "residual": {}}
             ON_MESHES,
             {"data": {"files": ["a.msh"], "cells": [9, 9]}},
             "'data.files' and 'data.cells'",
-            "taken as they are",
+            "applies to generated meshes",
         ),
-        (ON_MESHES, {"data": {"files": ["a.msh"], "kinds": ["regular"]}}, "'data.files' and 'data.kinds'", "taken as"),
+        (
+            ON_MESHES,
+            {"data": {"files": ["a.msh"], "kinds": ["regular"]}},
+            "'data.files' and 'data.kinds'",
+            "applies to generated",
+        ),
         (
             ON_MESHES,
             {"data": {"files": ["a.msh"], "engine": "gmsh"}},
             "'data.files' and 'data.engine'",
-            "taken as they",
+            "applies to generated",
         ),
     ],
 )
@@ -111,12 +116,16 @@ def test_fields_that_clash_are_both_named(recipe: Recipe, sections: dict[str, An
 @pytest.mark.parametrize("name", ["", "Sparse", "a b", "a_b", "a.b", "é"])
 def test_an_arm_of_another_name_is_refused(name: str) -> None:
     message = refused(with_fields(PLAIN, arms={name: 1.0}))
-    assert message == f"field 'arms.{name}': an arm's name is made of the characters a-z, 0-9 and -"
+    assert message == f"field 'arms.{name}': the name of an arm should consist of the characters a-z, 0-9 and -"
 
 
 def test_a_single_term_of_no_weight_is_named_alone() -> None:
     message = refused(with_fields(PLAIN, loss={"supervised": {"weight": 0}}))
-    assert message == "field 'loss.supervised.weight': no term has a weight above 0, so that nothing would be learnt"
+    assert (
+        message
+        == "field 'loss.supervised.weight': no term has a weight above 0, so that nothing would be learned; give "
+        "one a positive weight"
+    )
 
 
 def test_no_mesh_files_are_not_an_ensemble() -> None:

@@ -69,8 +69,11 @@ def test_another_formula_is_refused_with_the_reason(law: object, message: str) -
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"data.law": FLUX}, "fields 'data.law' and 'loss.residual': a residual has the law of heat built in"),
-        ({"data.noise": 0.01}, "fields 'data.noise' and 'loss.residual': a residual compares with no answers"),
+        (
+            {"data.law": FLUX},
+            "fields 'data.law' and 'loss.residual': a residual is computed from the equation (heat), without a law",
+        ),
+        ({"data.noise": 0.01}, "fields 'data.noise' and 'loss.residual': a residual uses no answers"),
         ({"data.noise": -0.1}, "field 'data.noise': expected a number from 0 to 100, got -0.1"),
     ],
 )

@@ -75,9 +75,12 @@ def test_a_list_may_be_a_tuple() -> None:
         ({"training.polish.steps": 1}, "field 'training.polish.steps': the recipe has no section [training.polish]"),
         ({"training.steps.x": 1}, "field 'training.steps.x': 'training.steps' has no fields"),
         ({"data.time_step.0": 1}, "field 'data.time_step.0': 'data.time_step' has no fields"),
-        ({"data.kind": "meshes"}, "field 'data.kind': stays 'pairs', since other data have other fields"),
+        (
+            {"data.kind": "meshes"},
+            "field 'data.kind': cannot be changed from 'pairs', since other kinds of data have other fields",
+        ),
         ({"network.hops": 2}, "fields 'network.hops' and 'data.kind': graphs of two cells"),
-        ({"name": "A"}, "field 'name': expected text that matches"),
+        ({"name": "A"}, "field 'name': expected text that matches the pattern"),
     ],
 )
 def test_what_cannot_be_set_is_named_as_the_command_line_s(assignments: dict[str, Any], message: str) -> None:

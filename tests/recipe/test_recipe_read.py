@@ -53,7 +53,7 @@ def test_a_name_without_folder_that_ends_in_toml_is_a_file(path: Path, monkeypat
         ("a = " + "[" * 100_000, "is nested too deeply"),
         (b'name = "a"\nsummary = "\xe9"', "line 2 is not UTF-8; save the file in that encoding"),
         (b"\x00", "is not TOML ("),
-        (b"#" * 1_000_001, "is larger than 1 MB, which no recipe is"),
+        (b"#" * 1_000_001, "is larger than 1 MB, the limit for a recipe"),
         ("", "field 'name': is missing"),
         (
             BASE + "weight = nan",
@@ -63,7 +63,7 @@ def test_a_name_without_folder_that_ends_in_toml_is_a_file(path: Path, monkeypat
         (BASE + "[training]\nsteps = 0", "field 'training.steps': expected a whole number from 1 to 100000000, got 0"),
         (BASE + "[training]\nsteps = 2020-01-01", "expected a whole number from 1 to 100000000, got a date or time"),
         (BASE + "[training]\nsteps = 07:32:00", "expected a whole number from 1 to 100000000, got a date or time"),
-        ('name = "mine"', "fields 'loss.supervised' and 'loss.residual': both are missing"),
+        ('name = "mine"', "fields 'loss.supervised' and 'loss.residual': the loss has no term"),
         (BASE + "[search]\n[arms]\na = 1", "fields 'arms' and 'search'"),
     ],
 )
@@ -120,7 +120,9 @@ def test_an_unknown_name_lists_the_shipped_ones(name: str, hint: str) -> None:
 
 def test_a_preset_is_for_shipped_recipes(path: Path) -> None:
     path.write_text(BASE)
-    with pytest.raises(RecipeError, match=r"my\.toml: a preset \('quick'\) belongs to shipped recipes, not to files$"):
+    with pytest.raises(
+        RecipeError, match=r"my\.toml: a preset \('quick'\) can be chosen for shipped recipes only, not for files$"
+    ):
         load(path, preset="quick")
     with pytest.raises(RecipeError, match=r"^no preset 'papr': choose 'quick' or 'paper' \(did you mean 'paper'\?\)$"):
         load("midpoint", preset="papr")

@@ -33,7 +33,7 @@ def check_names(equation: "Equation") -> None:
         if not _NAME.fullmatch(name) or len(name) > 40:
             raise EquationError(f"{where}: {name!r:.60} is not a usable name (letters and digits, at most 40)")
         if (name in _RESERVED_NAMES and name != "T") or names.count(name) > 1 or name == "T" != equation.unknown:
-            raise EquationError(f"{where}: the name {name!r} is taken")
+            raise EquationError(f"{where}: the name {name!r} is already used: choose another")
     for each in equation.parameters:
         if each.where not in PLACES[each.rank]:
             places = " or ".join(sorted(PLACES[each.rank]))
@@ -64,7 +64,9 @@ def check_formulas(equation: "Equation") -> None:
         allowed["two_point"] = {*ends, *faces, symbol("delta")}
     for field, known in allowed.items():
         if stray := sorted(map(str, getattr(equation, field).free_symbols - known)):
-            raise EquationError(f"equation {equation.name!r}: {field!r} contains {stray[0]}, which it may not")
+            raise EquationError(
+                f"equation {equation.name!r}: {field!r} contains {stray[0]}, which is not allowed there"
+            )
     c, K = equation.capacity, equation.diffusion
     if not c.free_symbols and not c.is_positive:
         raise EquationError(f"equation {equation.name!r}: the capacity should be positive, got {c!s:.40}")
@@ -97,7 +99,7 @@ def check_units(equation: "Equation") -> None:
         alone = field == "reaction" and equation.reaction.free_symbols <= {equation.u}
         if getattr(equation, field) != 0 and not alone and None not in (term, per_time) and term != per_time:
             raise EquationError(
-                f"equation {equation.name!r}: the term of {field!r} has the unit {term}, and c ∂u/∂t has {per_time}"
+                f"equation {equation.name!r}: the term of {field!r} has the unit {term}, but c ∂u/∂t has {per_time}"
             )
     if equation.two_point is not None and equation.two_point != 0 and per_time is not None:
         _check_flux_unit(equation, units, multiply_units(per_time, unit(1)))
@@ -109,7 +111,9 @@ def _check_flux_unit(equation: "Equation", units: Mapping[str, Unit], wanted: Un
     assert equation.two_point is not None
     flux = _unit_of_term(equation, "two_point", equation.two_point, on_edge)
     if flux is not None and flux != wanted:
-        raise EquationError(f"equation {equation.name!r}: 'two_point' has the unit {flux}, and a flux has {wanted}")
+        raise EquationError(
+            f"equation {equation.name!r}: 'two_point' has the unit {flux}, but a flux should have {wanted}"
+        )
 
 
 def _unit_of_term(
@@ -177,7 +181,7 @@ class _Trial:
         ends = self._flux(self.u, self.v)
         back = -self._flux(self.v, self.u, turned=True)
         size = np.abs(ends) + np.abs(back)
-        words = "should change its sign alone when P and N change places and the normal turns"
+        words = "should only change its sign if P and N are exchanged and the normal is reversed"
         self._require(ends, back, _ROUND_OFF * size, words)
 
     def check_gradient(self) -> None:
@@ -187,7 +191,7 @@ class _Trial:
         wanted = self._transport_flux() - self._diffusion() * s
         size = np.abs(wanted) + np.abs(self._flux(u, self.v, np.ones(_POINTS)))
         flux = self._flux(u, u + s * _SHORT_DISTANCE, np.full(_POINTS, _SHORT_DISTANCE))
-        words = "should tend to f(u) a·n − K ∂u/∂n as delta does to 0"
+        words = "should tend to f(u) a·n − K ∂u/∂n as delta tends to 0"
         self._require(flux, wanted, _GRADIENT_TOLERANCE * size, words)
 
     def _require(self, values: np.ndarray, wanted: np.ndarray, tolerance: np.ndarray, words: str) -> None:

@@ -84,7 +84,7 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
     except msgspec.ValidationError as error:
         raise EquationError(f"{where}: {error}") from error
     if not fields.name.isprintable() or not 1 <= len(fields.name) <= 100 or len(fields.parameters) > _MOST_PARAMETERS:
-        raise EquationError(f"{where}: should have a name of one line and at most {_MOST_PARAMETERS} parameters")
+        raise EquationError(f"{where}: should have a name on one line and at most {_MOST_PARAMETERS} parameters")
     parameters = tuple(
         Parameter(name, each.meaning, each.rank, each.where, _to_unit(each.units), each.default)
         for name, each in fields.parameters.items()
@@ -162,7 +162,7 @@ def _load_file(path: Path) -> Equation:
     try:
         content = path.read_bytes()[: _LARGEST + 1]
         if len(content) > _LARGEST:
-            raise EquationError(f"{path}: is larger than {_LARGEST // 1000} kB, which no equation is")
+            raise EquationError(f"{path}: is larger than {_LARGEST // 1000} kB, the limit for an equation")
         # Some editors open a file with a byte-order mark.
         document = tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:

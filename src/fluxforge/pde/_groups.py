@@ -39,7 +39,8 @@ def dimensionless_groups(equation: Equation) -> tuple[Group, ...]:
     for p in equation.parameters:
         if p.unit is None:
             raise EquationError(
-                f"equation {equation.name!r}: parameter {p.name!r} has no unit, and numbers without units are needed"
+                f"equation {equation.name!r}: parameter {p.name!r} has no unit; a unit is needed to form "
+                "dimensionless numbers"
             )
     names = [p.name for p in equation.parameters]
     units = [unit(time=1), unit(length=1), *(p.unit for p in equation.parameters if p.unit is not None)]

@@ -153,7 +153,7 @@ def law_problem(recipe: Recipe) -> str | None:
         return str(error)
     if law is None or _is_finite(law, recipe):
         return None
-    return "is not a finite number on every edge: T_P, T_N, n and d take both signs"
+    return "is not a finite number on every edge; note that T_P, T_N, n and d take both signs"
 
 
 def equation_problem(recipe: Recipe) -> tuple[str, str] | None:
@@ -252,7 +252,7 @@ def check_invariants(recipe: Recipe) -> Iterator[Clash]:
     from fluxforge.scheme.reference import CORRECTION
 
     if CORRECTION in invariants and not isinstance(recipe.data, Meshes):
-        why = "cells of a pair have too few neighbours for a gradient; choose data of kind 'meshes'"
+        why = "the cells of data of kind 'pairs' have too few neighbours for a gradient; choose data of kind 'meshes'"
         yield ("network.invariants", "data.kind"), why
     of_faces = set(invariants) - {*INVARIANTS, CORRECTION}
     if of_faces and recipe.network.hops == 2:
@@ -274,9 +274,9 @@ def check_answers(recipe: Recipe) -> Iterator[Clash]:
     for name in changes:
         if loss.residual is not None:
             why = (
-                f"a residual has the law of {_equation_name(recipe)} built in"
+                f"a residual is computed from the equation ({_equation_name(recipe)}), without a law"
                 if name == "law"
-                else "a residual compares with no answers"
+                else "a residual uses no answers, so that noise has no effect"
             )
             yield (f"data.{name}", "loss.residual"), f"{why}; choose [loss.supervised] alone"
     if "law" in changes and (problem := law_problem(recipe)) is not None:
@@ -292,7 +292,7 @@ def check_equation(recipe: Recipe) -> Iterator[Clash]:
     if recipe.equation == HEAT:
         return
     if recipe.network.features == "simplified":
-        why = "the simplified features hold the flux of heat; choose features = 'primitive'"
+        why = "the simplified features contain the flux of heat; choose features = 'primitive'"
         yield ("equation", "network.features"), why
     if recipe.network.features == "dimensionless":
         # Imported here, with SymPy: few recipes need it.
@@ -301,7 +301,7 @@ def check_equation(recipe: Recipe) -> Iterator[Clash]:
         if (refusal := refuse_flux_form(equation_of(recipe))) is not None:
             yield ("equation", "network.features"), refusal.replace("the form 'flux' is", "dimensionless features need")
     if recipe.search is not None and recipe.search.route == "stencil" and not _only_diffuses(recipe):
-        why = "a stencil is read as a linear flux repeated, without transport or reaction; choose route = 'modules'"
+        why = "the route 'stencil' needs a linear flux, without transport or reaction; choose route = 'modules'"
         yield ("equation", "search.route"), why
 
 

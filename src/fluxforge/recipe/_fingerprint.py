@@ -64,5 +64,5 @@ def _digest(file: str, where: str) -> str:
         with open_regular(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no such name is possible"
+        reason = getattr(error, "strerror", None) or "the name is not valid"
         raise Place(where, "data.files").refuse(f"'{escape_unprintable(file)}' cannot be read ({reason})") from error

@@ -32,7 +32,9 @@ def load(source: str | os.PathLike[str], *, preset: str | None = None) -> Recipe
     if _is_path(source):
         if preset is not None:
             where = escape_unprintable(str(source))
-            raise RecipeError(f"{where}: a preset ({describe_value(preset)}) belongs to shipped recipes, not to files")
+            raise RecipeError(
+                f"{where}: a preset ({describe_value(preset)}) can be chosen for shipped recipes only, not for files"
+            )
         return _from_file(Path(source))
     file = _file(str(source), preset or "quick")
     return from_dict(_parse(file.read_bytes(), file.name), file.name)
@@ -97,7 +99,7 @@ def _from_file(path: Path) -> Recipe:
 
 def _parse(content: bytes, where: str) -> Table:
     if len(content) > MOST_BYTES:
-        raise RecipeError(f"{where}: is larger than {MOST_BYTES // 1_000_000} MB, which no recipe is")
+        raise RecipeError(f"{where}: is larger than {MOST_BYTES // 1_000_000} MB, the limit for a recipe")
     try:
         # Some editors begin a file with a byte-order mark. The line end gives errors at the end a line number.
         return tomllib.loads(content.decode("utf-8-sig") + "\n")
@@ -163,7 +165,7 @@ def _assign(document: Table, field: str, value: object, where: str) -> None:
     if field == "data.kind" and table.get("kind", value) != value:
         old = describe_value(table["kind"])
         raise Place(where, field).refuse(
-            f"stays {old}, since other data have other fields; write a recipe file for them"
+            f"cannot be changed from {old}, since other kinds of data have other fields; write a recipe file"
         )
     table[last] = value
 

@@ -65,7 +65,7 @@ def _read_table(kind: inspect.StructType, value: object, place: Place) -> dict[s
         values[name] = _read_value(known[name].type, inner, place.at(name))
     for name, field in known.items():
         if field.required and name not in values:
-            raise place.at(name).refuse("is missing, and every recipe needs it")
+            raise place.at(name).refuse("is missing; every recipe needs it")
     return values
 
 
@@ -199,9 +199,9 @@ def _read_text(kind: inspect.StrType, value: object, place: Place) -> str:
     if not isinstance(value, str):
         raise place.refuse(f"expected text, got {describe_value(value)}")
     if not value.isprintable():
-        raise place.refuse(f"expected text on one line that prints, got {describe_value(value)}")
+        raise place.refuse(f"expected text on one line of printable characters, got {describe_value(value)}")
     if kind.pattern is not None and re.fullmatch(kind.pattern, value) is None:
-        raise place.refuse(f"expected text that matches {kind.pattern}, got {describe_value(value)}")
+        raise place.refuse(f"expected text that matches the pattern {kind.pattern}, got {describe_value(value)}")
     return str(value)
 
 

@@ -46,7 +46,7 @@ def _parse_value(text: str, place: Place) -> Any:
             raise place.refuse(f"the value {why}") from error
         return text
     if document.keys() != {"value"}:
-        raise place.refuse("the value holds more than one line; give one --set for each field")
+        raise place.refuse("the value has more than one line; give one --set for each field")
     return document["value"]
 
 
