@@ -100,7 +100,7 @@ def test_numbers_json_does_not_have_are_not_written(tmp_path: Path) -> None:
         ('{"format": "fluxforge-thing", "format_version": 1.5}', "got 1.5"),
         (
             '{"format": "fluxforge-thing", "format_version": 3}',
-            "has format_version 3, and this fluxforge reads up to 2",
+            "has format_version 3, but this version of fluxforge reads at most 2",
         ),
         ('{"format": "fluxforge-thing", "format_version": ' + "7" * 5000 + "}", "."),
     ],

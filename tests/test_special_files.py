@@ -150,7 +150,9 @@ def test_plain_files_and_links_to_them_are_read(tmp_path: Path) -> None:
 def test_a_document_with_a_key_twice_is_refused_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "scheme.json"
     path.write_text('{"format": "fluxforge-scheme", "format_version": 1, "name": "a", "name": "b"}')
-    with pytest.raises(InputError, match=r"scheme.json: is not JSON we can use \(the key 'name' is given twice\)"):
+    with pytest.raises(
+        InputError, match=r"scheme.json: is not JSON that can be read \(the key 'name' is given twice\)"
+    ):
         load_scheme(path)
     path.write_text('{"format": "fluxforge-part", "format_version": 1, "a": [{"b": {"c": 1, "d": 2, "c": 1}}]}')
     with pytest.raises(InputError, match="the key 'c' is given twice"):
@@ -174,7 +176,7 @@ def test_the_state_of_a_run_with_a_key_twice_is_refused(tmp_path: Path) -> None:
     text = (tmp_path / "run" / "run.json").read_text()
     (tmp_path / "run" / "run.json").write_text(text.replace('"a": 1', '"a": 1, "a": 2'))
     with (
-        pytest.raises(InputError, match=r"run.json: is not JSON we can use \(the key 'a' is given twice\)"),
+        pytest.raises(InputError, match=r"run.json: is not JSON that can be read \(the key 'a' is given twice\)"),
         RunFolder.open(tmp_path / "run", warn=told.append),
     ):
         pass

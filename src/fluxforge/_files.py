@@ -45,7 +45,7 @@ def refuse_removed(path: Path) -> None:
     place = Path(os.path.abspath(path))
     for folder, identity in _held.items():
         if place.is_relative_to(folder) and _identity(folder) != identity:
-            raise FileNotFoundError(errno.ENOENT, "another folder is in place of the run's")
+            raise FileNotFoundError(errno.ENOENT, "another folder has taken the place of the run's")
 
 
 def failure(path: Path, error: Exception, what: str = "cannot be written") -> FluxforgeError:
@@ -201,7 +201,7 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
         # ValueError: text that is not UTF-8 or not JSON, a key given twice, an integer of thousands of digits.
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{path}: is not JSON we can use ({error})") from error
+        raise DocumentError(f"{path}: is not JSON that can be read ({error})") from error
     if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":
         raise DocumentError(f"{path}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
     number = document.get("format_version")
@@ -209,6 +209,7 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
         raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {number!r:.60}")
     if number > version:
         raise DocumentError(
-            f"{path}: has format_version {number!r:.60}, and this fluxforge reads up to {version}: upgrade fluxforge"
+            f"{path}: has format_version {number!r:.60}, but this version of fluxforge reads at most {version}: "
+            "upgrade fluxforge"
         )
     return document

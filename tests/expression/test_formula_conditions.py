@@ -169,11 +169,11 @@ def test_components(text, parts):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(1,,2)", 'a component that is empty at column 2 of "(1,,2)"'),
-        ("1,", 'a component that is empty at column 1 of "1,"'),
+        ("(1,,2)", 'an empty component at column 2 of "(1,,2)"'),
+        ("1,", 'an empty component at column 1 of "1,"'),
         ("x), y", "unexpected ')' at column 2 of \"x), y\""),
         ("(x, q)", "component 2: unknown symbol 'q' at column 1 of \"q\"; known: x, y"),
-        ("((1, 2), (3, ))", 'a component that is empty at column 11 of "((1, 2), (3, ))"'),
+        ("((1, 2), (3, ))", 'an empty component at column 11 of "((1, 2), (3, ))"'),
         ("(((1, 2), 3), 4)", "component 1, 1: expected an operator or ')', found ',' at column 3 of \"(1, 2)\""),
         ("(x, y", "expected an operator or ')', found ',' at column 3 of \"(x, y\""),
     ],

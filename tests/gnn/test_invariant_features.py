@@ -157,7 +157,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="equation 'heat' has no invariant 'a_n'; it has: d_n, d_t, correction"):
         build(spec(invariants=("a_n",)), jax.random.key(0))
     flat = random_weights(spec(invariants=("correction",)), HEAT, 2)
-    with pytest.raises(SchemeError, match="in 2 dimensions meets a mesh of 3"):
+    with pytest.raises(SchemeError, match="uses gradients in 2 dimensions, and the mesh has 3"):
         step(flat, pad_graph(GRAPHS["space"]), jnp.ones(6), jnp.zeros(6))
 
 

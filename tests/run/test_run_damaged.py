@@ -185,7 +185,9 @@ def test_a_forged_header_is_damage(what: str, checkpoints: Checkpoints) -> None:
 def test_a_newer_format_is_refused(checkpoints: Checkpoints) -> None:
     save_steps(checkpoints, 1, 2)
     rewrite_header(data(checkpoints, 2), note(format_version=2))
-    with pytest.raises(InputError, match="has format_version 2, and this fluxforge reads up to 1: upgrade"):
+    with pytest.raises(
+        InputError, match="has format_version 2, but this version of fluxforge reads at most 1: upgrade"
+    ):
         checkpoints.latest(tree(0), fingerprint=F)
 
 

@@ -256,7 +256,7 @@ def test_a_folder_removed_during_the_run_is_not_made_anew(tmp_path: Path) -> Non
         assert not (tmp_path / "run").exists()
         (tmp_path / "run").mkdir()
         for name in ("report.html", "below/figure.png"):
-            with pytest.raises(StorageError, match="another folder is in place of the run's"):
+            with pytest.raises(StorageError, match="another folder has taken the place of the run's"):
                 write_text(tmp_path / "run" / name, "x")
         assert names(tmp_path / "run") == set()
     write_text(tmp_path / "run" / "report.html", "x")  # nobody holds it any more

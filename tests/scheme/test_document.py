@@ -184,7 +184,7 @@ def test_a_missing_field_is_refused_by_name(path: Path) -> None:
 def test_a_scheme_that_parses_but_is_none_is_refused(path: Path) -> None:
     content = document()
     content["stages"] *= 2
-    refused(path, content, "the name 'T_new' is taken")
+    refused(path, content, "the name 'T_new' is already used")
     content = document("midpoint")
     content["stages"].pop()
     refused(path, content, "the last stage should have exactly one output, 'T_new'")
@@ -196,7 +196,9 @@ def test_a_scheme_that_parses_but_is_none_is_refused(path: Path) -> None:
 @pytest.mark.parametrize("version", [3, 17, 10**30])
 def test_a_newer_format_is_refused_by_its_number(version: int, path: Path) -> None:
     refused(
-        path, document() | {"format_version": version}, rf"format_version {version}, .*reads up to 2: upgrade fluxforge"
+        path,
+        document() | {"format_version": version},
+        rf"format_version {version}, .*reads at most 2: upgrade fluxforge",
     )
 
 
@@ -302,4 +304,6 @@ def test_an_equation_that_is_none_is_refused(equation: object, words: str, path:
 
 
 def test_an_equation_in_a_file_of_version_1_is_refused(path: Path) -> None:
-    refused(path, document() | {"equation": "heat", "format_version": 1}, "'equation' is not one of format_version 1")
+    refused(
+        path, document() | {"equation": "heat", "format_version": 1}, "'equation' does not exist in format_version 1"
+    )

@@ -217,7 +217,7 @@ def test_tangential_parts_are_arguments_only_of_schemes_that_read_them() -> None
 
 @pytest.mark.parametrize(("name", "equation"), [("d_n", CARRIED), ("d_t", CARRIED), ("a_t", CARRIED), ("K_nt", SPREAD)])
 def test_no_sum_or_output_may_be_called_so(name: str, equation: Equation) -> None:
-    with pytest.raises(SchemeError, match=f"the name '{name}' is taken"):
+    with pytest.raises(SchemeError, match=f"the name '{name}' is already used"):
         SchemeBuilder(equation).stage({name: "T_N"}, {"T_new": name}).build("taken")
 
 

@@ -38,7 +38,7 @@ def test_spaces_and_time_integrators_combine(space: str, time: str) -> None:
     except SchemeError as error:
         # Fluxes and limiters that contain Δt are methods of one step.
         assert len(tableau.rows) > 1
-        assert "take forward Euler" in str(error)  # noqa: PT017
+        assert "use it with forward Euler" in str(error)  # noqa: PT017
         return
     assert (scheme.name, scheme.theta) == (name, tableau.theta)
     assert scheme.claims.time_order == (tableau.order if SPACES[space].linear else None)
@@ -63,9 +63,13 @@ def test_corrected_heat_has_the_same_flux_with_every_integrator() -> None:
 @pytest.mark.parametrize(
     ("name", "equation", "reason"),
     [
-        ("corrected", "advection", "scheme 'corrected' does not serve the equation 'advection': it has no diffusion"),
-        ("arithmetic-implicit", "anisotropic", "the mean is one of scalars, and K is a tensor"),
-        ("two-hop", "conduction", "is one of the equation 'heat'"),
+        (
+            "corrected",
+            "advection",
+            "scheme 'corrected' cannot be used with the equation 'advection': it has no diffusion",
+        ),
+        ("arithmetic-implicit", "anisotropic", "its mean is defined for scalars only, and K is a tensor"),
+        ("two-hop", "conduction", "belongs to the equation 'heat'"),
     ],
 )
 def test_a_space_refuses_an_equation_it_does_not_serve(name: str, equation: str, reason: str) -> None:

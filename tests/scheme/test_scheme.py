@@ -72,7 +72,7 @@ def test_the_last_stage_has_the_one_output_t_new() -> None:
     refuse_stages(reason, Stage({"z": FLUX}, {"T_next": NEXT}))
     refuse_stages(reason, Stage({"z": FLUX}, {"T_new": NEXT, "more": Output(T)}))
     refuse_stages(reason, EULER_STAGE, Stage({}, {"after": Output(T)}))
-    refuse_stages("the name 'T_new' is taken", EULER_STAGE, EULER_STAGE)
+    refuse_stages("the name 'T_new' is already used", EULER_STAGE, EULER_STAGE)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_last_stage_has_the_one_output_t_new() -> None:
 def test_a_message_contains_only_what_its_hop_carries(expression: sp.Expr, hop: Hop, named: str) -> None:
     stage = Stage({"m": Message(expression, hop)}, {"T_new": Output(T)})
     refuse_stages(
-        rf"'mine', stage 1: message 'm' of hop '{hop}' contains {named}, which that hop does not carry$", stage
+        rf"'mine', stage 1: message 'm' of hop '{hop}' contains {named}, which is not defined for that hop$", stage
     )
 
 
@@ -136,15 +136,15 @@ TAKEN = ["T", "S", "V", "alpha", "dt", "A", "delta", "n_x", "d_y", "chi", "A_PN"
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_names_of_symbols_are_taken(name: str) -> None:
-    refuse_stages(f"the name '{name}' is taken", Stage({name: FLUX}, {"T_new": Output(T)}))
-    refuse_stages(f"the name '{name}' is taken", Stage({}, {name: Output(T)}), EULER_STAGE)
+    refuse_stages(f"the name '{name}' is already used", Stage({name: FLUX}, {"T_new": Output(T)}))
+    refuse_stages(f"the name '{name}' is already used", Stage({}, {name: Output(T)}), EULER_STAGE)
 
 
 def test_names_do_not_clash_within_a_stage_nor_with_earlier_outputs() -> None:
-    refuse_stages("the name 'a' is taken", Stage({"a": FLUX}, {"a": Output(T)}), EULER_STAGE)
+    refuse_stages("the name 'a' is already used", Stage({"a": FLUX}, {"a": Output(T)}), EULER_STAGE)
     first = Stage({"z": FLUX}, {"a": Output(T)})
-    refuse_stages("stage 2: the name 'a' is taken", first, Stage({"a": FLUX}, {"T_new": Output(T)}))
-    refuse_stages("stage 2: the name 'a' is taken", first, Stage({}, {"a": Output(T)}), EULER_STAGE)
+    refuse_stages("stage 2: the name 'a' is already used", first, Stage({"a": FLUX}, {"T_new": Output(T)}))
+    refuse_stages("stage 2: the name 'a' is already used", first, Stage({}, {"a": Output(T)}), EULER_STAGE)
 
 
 @pytest.mark.parametrize("name", ["pi", "sin", "exp", "min"])

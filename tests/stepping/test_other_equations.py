@@ -124,7 +124,7 @@ def test_the_word_of_heat_is_one_of_heat_only() -> None:
 
 
 def test_a_scheme_of_formulas_serves_its_own_equation_only() -> None:
-    with pytest.raises(InputError, match="is one of the equation 'heat'"):
+    with pytest.raises(InputError, match="belongs to the equation 'heat'"):
         find("two-hop", FISHER)
     assert find("euler", "heat") is find("euler")
 

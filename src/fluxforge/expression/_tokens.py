@@ -132,7 +132,7 @@ def _between_commas(text: str, tokens: list[Token]) -> list[list[Token]]:
         else:
             parts[-1].append(token)
     if len(parts) > 1 and not all(parts):
-        raise error_at(text, tokens[0].column, "a component that is empty")
+        raise error_at(text, tokens[0].column, "an empty component")
     return parts
 
 

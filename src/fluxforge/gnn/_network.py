@@ -262,7 +262,7 @@ class Gradient(eqx.Module):
         """
         there = sum(f"n_{axis}" in graph.hops[Hop.EDGE].geometry for axis in COORDINATES)
         if there != self.dimension:
-            raise SchemeError(f"a network of gradients in {self.dimension} dimensions meets a mesh of {there}")
+            raise SchemeError(f"the network uses gradients in {self.dimension} dimensions, and the mesh has {there}")
         sums = Formulas(self.stage).sums(graph, nodes, parameters)
         diagonal = {f"m_{axis}{axis}" for axis in COORDINATES}
         return {name: jnp.where(graph.live, z, 1.0) if name in diagonal else z for name, z in sums.items()}

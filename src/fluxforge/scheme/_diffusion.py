@@ -36,7 +36,7 @@ def refuse_without_diffusion(equation: Equation) -> str | None:
 def _refuse_tensor(equation: Equation) -> str | None:
     tensor = equation.diffusion_tensor
     if tensor is not None:
-        return f"the mean is one of scalars, and {tensor.name} is a tensor"
+        return f"its mean is defined for scalars only, and {tensor.name} is a tensor"
     return refuse_without_diffusion(equation)
 
 

@@ -72,7 +72,7 @@ def named_scheme(name: str, equation: Equation | None, dimension: int) -> Scheme
         return None
     space = parts.space.at(dimension)
     if (reason := space.refuse(wanted)) is not None:
-        raise SchemeError(f"scheme {name!r} does not serve the equation {wanted.name!r}: {reason}")
+        raise SchemeError(f"scheme {name!r} cannot be used with the equation {wanted.name!r}: {reason}")
     return integrate(parts.tableau, wanted, _fit_claims(space, wanted), name=name)
 
 
@@ -166,7 +166,8 @@ def _equation(document: Mapping[str, object]) -> pde.Equation:
     """The equation of a document; those of version 1 have no such field and are schemes of heat."""
     if "equation" in document and document.get("format_version") == 1:
         raise DocumentError(
-            f"field 'equation' is not one of format_version 1, whose schemes are all of heat: write {VERSION} instead"
+            "field 'equation' does not exist in format_version 1, whose schemes are all of heat: set "
+            f"format_version to {VERSION}"
         )
     if "equation" not in document and document.get("format_version", 1) != 1:
         raise DocumentError(
@@ -328,7 +329,7 @@ def find(
     if equation is not None and resolved_scheme.equation != equation:
         methods = ", ".join(TABLEAUX)
         raise SchemeError(
-            f"scheme {resolved_scheme.name!r} is one of the equation {resolved_scheme.equation.name!r}, "
+            f"scheme {resolved_scheme.name!r} belongs to the equation {resolved_scheme.equation.name!r}, "
             f"not of {equation.name!r}; methods for every equation: {methods}"
         )
     return resolved_scheme

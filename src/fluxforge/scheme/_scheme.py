@@ -257,7 +257,8 @@ class Scheme:
             names = (name for stage in self.stages for name in (*stage.messages, *stage.outputs))
             if clash := next((name for name in names if name.endswith(("_B", "_F"))), None):
                 raise SchemeError(
-                    f"scheme {self.name!r}: the name {clash!r} should not end in _B or _F, ends of a line"
+                    f"scheme {self.name!r}: the name {clash!r} should not end in _B or _F, which name the ends "
+                    "of a line"
                 )
         if list(self.stages[-1].outputs) != [NEXT]:
             raise SchemeError(f"scheme {self.name!r}: the last stage should have exactly one output, {NEXT!r}")
@@ -341,7 +342,7 @@ def _check_stage(stage: Stage, earlier: tuple[str, ...], equation: Equation, whe
         if stray := message.expression.free_symbols - allowed:
             raise SchemeError(
                 f"{where}: message {name!r} of hop {str(message.hop)!r} contains {_join_names(stray)}, "
-                f"which that hop does not carry"
+                f"which is not defined for that hop"
             )
     allowed = frozenset(output_symbols(stage.messages, earlier, equation).values())
     for name, output in stage.outputs.items():
@@ -363,7 +364,7 @@ def _check_names(names: tuple[str, ...], taken: set[str], where: str) -> None:
                 f"at most 40 characters, not ending in _P, _N or _Q)"
             )
         if name in taken or name in _RESERVED:
-            raise SchemeError(f"{where}: the name {name!r} is taken")
+            raise SchemeError(f"{where}: the name {name!r} is already used: choose another")
         taken.add(name)
 
 

@@ -37,7 +37,9 @@ def critical_points(f: sp.Expr, u: sp.Symbol) -> tuple[sp.Expr, ...]:
     top, bottom = sp.fraction(sp.together(slope))
     zeros = _roots(top, u) if top.is_polynomial(u) else _solutions(slope, u)
     if zeros is None or not all(point.is_real for point in zeros):
-        raise SchemeError(f"the points where the derivative of f = {f} vanishes are not known (rusanov needs none)")
+        raise SchemeError(
+            f"the points where the derivative of f = {f} vanishes are not known (rusanov does not need them)"
+        )
     points = {_round_irrational(point) for point in zeros if bottom.xreplace({u: point}) != 0}
     if all(point.is_number for point in points):
         return tuple(sorted(points, key=float))
@@ -122,7 +124,7 @@ class NumericalFlux:
     def of(self, equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Expr | None = None) -> sp.Expr:
         """The whole flux out of P, diffusion as in the equation's two-point flux; SchemeError where it is refused."""
         if (reason := self.refuse(equation)) is not None:
-            raise SchemeError(f"flux {self.name!r} does not serve the equation {equation.name!r}: {reason}")
+            raise SchemeError(f"flux {self.name!r} cannot be used with the equation {equation.name!r}: {reason}")
         jump = N - P if jump is None else jump
         carried = self.formula(equation, P, N, jump)
         return carried if self.diffuses else carried + diffusive_flux(equation, P, N, jump)
@@ -184,7 +186,7 @@ def refuse_without_transport(equation: Equation) -> str | None:
 
 def _refuse_nonlinear(equation: Equation) -> str | None:
     if equation.velocity is not None and not is_linear(equation.transported, equation.u):
-        return f"f = {equation.transported} is not linear in {equation.unknown} (godunov serves any f)"
+        return f"f = {equation.transported} is not linear in {equation.unknown} (godunov works for any f)"
     return refuse_without_transport(equation)
 
 

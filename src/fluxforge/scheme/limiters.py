@@ -180,7 +180,9 @@ def limited_space(limiter: Limiter) -> Space:
 def check_stages(limiter: Limiter, tag: str) -> None:
     """Raise SchemeError where φ depends on c and the method has several stages, whose tags are not empty."""
     if tag and limiter.one_step:
-        raise SchemeError(f"limiter {limiter.name!r} depends on the Courant number of a step: take forward Euler")
+        raise SchemeError(
+            f"limiter {limiter.name!r} depends on the Courant number of a step: use it with forward Euler"
+        )
 
 
 Keep = Callable[[sp.Expr, sp.Expr, sp.Expr], sp.Expr]

@@ -208,7 +208,7 @@ def _cut_to_bounds(tag: str) -> Keep:
 
 def _prepare_flux(flux: NumericalFlux, equation: Equation, state: State, tag: str, axes: Axes) -> Prepared:
     if tag and flux.one_step:
-        raise SchemeError(f"flux {flux.name!r} contains the time step: take forward Euler")
+        raise SchemeError(f"flux {flux.name!r} contains the time step: use it with forward Euler")
     return Prepared((), Message(-symbol("A") * flux.of(equation, state.at("_P"), state.at("_N"), state.jump)))
 
 
