@@ -100,14 +100,14 @@ def test_conditions_are_given_as_on_the_command_line_or_as_objects(
     ("boundary", "words"),
     [
         ({"left": "insulatd"}, "the boundary condition of 'left': did you mean insulated"),
-        ({"left": "warm:1"}, "the boundary condition of 'left': is no condition"),
+        ({"left": "warm:1"}, "the boundary condition of 'left': is not a condition"),
         ({"left": ""}, "the boundary condition of 'left': the formula is missing"),
         ({"left": Neumann}, "the boundary condition of 'left' should be a number, a formula"),
         ({"left": [1.0]}, "got a list of 1"),
         ("left=1, left=2", "boundary 'left=2': left already has a condition"),
         ("inlet=1", "boundary tag 'inlet' is not in the mesh"),
-        ({"rest": "periodic:left"}, "a periodic condition is one of a tag"),
-        ("periodic:left", "a periodic condition is one of a tag"),
+        ({"rest": "periodic:left"}, "a periodic condition belongs to one tag"),
+        ("periodic:left", "a periodic condition belongs to one tag"),
         (3.0, "boundary should be Dirichlet"),
     ],
 )
@@ -161,11 +161,11 @@ def test_text_numbers_and_objects_give_the_same_fields_and_the_same_file(tmp_pat
         (["0", "1"], "the whole boundary already has a condition"),
         (["0, rest=1"], "the whole boundary already has a condition"),
         (["left=1, left=2"], "left already has a condition"),
-        (["left=robin:1"], "is no condition; write a value"),
+        (["left=robin:1"], "is not a condition; write a value"),
         (["left=robin"], "the formula is missing after robin"),
-        (["left=neumann:1:2"], "is no condition"),
+        (["left=neumann:1:2"], "is not a condition"),
         (["left=1,"], "the formula is missing"),
-        (["left=warm:1"], "is no condition"),
+        (["left=warm:1"], "is not a condition"),
     ],
 )
 def test_what_is_no_condition_is_refused(specs: list[str], words: str) -> None:

@@ -17,7 +17,10 @@ from fluxforge.mesh import Dirichlet, Disk, Mesh, Polygon, dual, info, jittered,
 from fluxforge.mesh._cells import cell_centroids
 
 TOO_LARGE, TOO_SMALL = (1.1e100, 1e120, 1e149, 1e150, 1e160, 1e200, 1e300), (9e-101, 1e-120, 1e-150, 1e-160, 1e-300)
-RESCALE = "lengths should lie between 1e-100 and 1e+100, or areas overflow or vanish: rescale the mesh, say to 1 across"
+RESCALE = (
+    "lengths should lie between 1e-100 and 1e+100, since areas overflow or underflow otherwise: rescale the mesh, "
+    "for example to an extent of 1"
+)
 
 
 def scale_squares(size: float) -> Mesh:
@@ -43,9 +46,9 @@ def test_a_mesh_that_is_too_large(size: float, tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", TOO_SMALL)
 def test_a_mesh_that_is_too_small(size: float, tmp_path: Path) -> None:
     for ask in (dual, info):
-        with pytest.raises(MeshError, match=rf"^mine: is {size:g} across, and {RESCALE}$".replace("+", r"\+")):
+        with pytest.raises(MeshError, match=rf"^mine: has an extent of {size:g}, and {RESCALE}$".replace("+", r"\+")):
             ask(scale_squares(size))
-    assert refusal(write_msh(scale_squares(size), tmp_path)) == f"is {size:g} across, and {RESCALE}"
+    assert refusal(write_msh(scale_squares(size), tmp_path)) == f"has an extent of {size:g}, and {RESCALE}"
 
 
 @pytest.mark.parametrize("size", [1e100, 1e99, 1e60, 1e-60, 1e-99, 1e-100])
@@ -71,7 +74,7 @@ def test_centroids_do_not_depend_on_the_unit_of_length() -> None:
 @pytest.mark.parametrize("size", [1e150, 1e-150])
 def test_a_domain_that_is_too_large_or_too_small(make: Callable[[float], object], size: float) -> None:
     with pytest.raises(
-        InputError, match=r"lie between 1e-100 and 1e\+100, or areas overflow or vanish: rescale"
+        InputError, match=r"lie between 1e-100 and 1e\+100, since areas overflow or underflow otherwise: rescale"
     ) as error:
         make(size)
     assert f"{size:g}" in str(error.value)

@@ -16,13 +16,17 @@ MESSAGES = {
     "many_tags_on_many_lines": "gives 5000 lines 50000 physical tags each",
     "blank_lines_among_names": "section $PhysicalNames announces 1 names and lists 0",
     "blank_lines_before_a_dataset": "has no DATASET",
-    "attributes_of_one_unwritten_dataset": "unpacks to far more than a mesh of its size",
-    "attributes_of_alternating_cells": "lists 2000 attributes, which is far more than a mesh of its size",
-    "fields_of_alternating_cells": "lists 2000 arrays of 20000 cells, which is far more than a mesh of its size",
-    "colours_of_many_columns": "lists colours of 20000 places, which is far more than a mesh of its size",
+    "attributes_of_one_unwritten_dataset": "has arrays that take far more memory than a mesh file of its size",
+    "attributes_of_alternating_cells": "lists 2000 attributes, which take far more memory than a mesh file of its size",
+    "fields_of_alternating_cells": "lists 2000 arrays of 20000 cells, which take far more memory than a mesh file of "
+    "its "
+    "size",
+    "colours_of_many_columns": "lists colours of 20000 points or cells, which take far more memory than a mesh file of "
+    "its "
+    "size",
     "dimensions_without_end": "has an array with Dimensions='9999999999999999999 ",
-    "arrays_at_one_offset": "unpacks to far more than a mesh of its size",
-    "packed_arrays_at_one_offset": "unpacks to far more than a mesh of its size",
+    "arrays_at_one_offset": "has arrays that take far more memory than a mesh file of its size",
+    "packed_arrays_at_one_offset": "has arrays that take far more memory than a mesh file of its size",
     "unfinished_tags": "is not well-formed XML",
     "elements_without_end": "has more than 100000 XML elements",
 }
@@ -84,7 +88,7 @@ def test_physical_names_that_do_not_fit_their_count(tmp_path: Path) -> None:
 def test_an_array_by_reference_is_refused_by_name(tmp_path: Path) -> None:
     text = write_sample("xml.xdmf", tmp_path).read_text()
     changed = text.replace("<Topology", '<Attribute><DataItem Reference="/Xdmf//*//*/no"/></Attribute><Topology', 1)
-    assert "refers to another one" in refused_text(tmp_path, changed, "a.xdmf")
+    assert "reference to another array" in refused_text(tmp_path, changed, "a.xdmf")
 
 
 def test_tags_of_the_dual_graph_are_those_of_a_loop_over_tags(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_a_jump_of_the_tensor_is_met_by_the_harmonic_mean_along_the_normal():
         (ADVECTION, {"velocity": np.ones((7, 2))}, "should be 40 numbers a·n, or vectors of shape (40, 2)"),
         (ADVECTION, {"velocity": np.ones(7)}, "parameter 'velocity' should be 40 numbers a·n"),
         (ADVECTION, {"velocity": "(1, 1/(y - y))"}, "parameter 'velocity', component 2: division by zero"),
-        (ADVECTION, {"velocity": "(x, )"}, "parameter 'velocity': a component that is empty"),
+        (ADVECTION, {"velocity": "(x, )"}, "parameter 'velocity': an empty component"),
         (ADVECTION, {"velocity": "curl(x*q)"}, "parameter 'velocity', its stream function: unknown symbol 'q'"),
         (ADVECTION, {"velocity": "curl(log(x - 0.5))"}, "its stream function: the formula \"log(x - 0.5)\" is"),
         (ADVECTION, {"velocity": {"steel": (1, 0), "air": (0, 1)}}, "parameter 'velocity' should have 2 components"),
@@ -244,7 +244,7 @@ def test_a_jump_of_the_tensor_is_met_by_the_harmonic_mean_along_the_normal():
         (ANISOTROPIC, {"K": "(1, 0)"}, "parameter 'K' should be 2 rows of 2 numbers"),
         (ANISOTROPIC, {"K": np.ones((16, 2, 3))}, "parameter 'K' should be 2 rows of 2 numbers"),
         (ANISOTROPIC, {"K": {"steel": ((1, 0), (0, 1))}}, "parameter 'K': region 'air' has no value"),
-        (ON_FACES, {"K": "((1, 0), (0, 1))", "m": {"steel": 1, "air": 2}}, "'m', given per face, is a value of faces"),
+        (ON_FACES, {"K": "((1, 0), (0, 1))", "m": {"steel": 1, "air": 2}}, "'m', given per face, has values on faces"),
     ],
 )  # fmt: skip
 def test_values_that_are_refused_name_the_parameter_and_the_place(equation, values, words):

@@ -260,7 +260,7 @@ def test_random_triangulations_are_accepted_at_any_place_and_scale(seed: int) ->
         (np.zeros((3, 2)), np.array([[0, 1]]), "integers in 3 or 4 columns"),
         (np.zeros((3, 2)), np.empty((0, 3), int), "no cells"),
         (np.eye(3)[:, :2], np.array([[0, 1, -1]]), "cell 0 refers to point -1"),
-        (np.eye(3)[:, :2] * 1e-200, np.array([[0, 1, 2]]), "is 1e-200 across, and lengths should lie"),
+        (np.eye(3)[:, :2] * 1e-200, np.array([[0, 1, 2]]), "has an extent of 1e-200, and lengths should lie"),
         (np.eye(3)[:, :2] * 1e200, np.array([[0, 1, 2]]), r"the coordinate 1e\+200, and lengths should lie"),
     ],
 )

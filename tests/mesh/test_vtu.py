@@ -118,7 +118,7 @@ def test_cells_of_other_kinds_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('offset="0"', 'offset="-1"', "offset '-1', not a count"),
+        ('offset="0"', 'offset="-1"', "offset '-1', which is not a whole number"),
         ('offset="0"', 'offset="99999"', "is damaged or cut short"),
         ('format="appended"', 'format="binhex"', "format 'binhex'"),
         ('type="Float64"', 'type="Float80"', "type 'Float80', which is unknown"),
@@ -126,7 +126,7 @@ def test_cells_of_other_kinds_are_named(tmp_path: Path) -> None:
         ('NumberOfComponents="3"', 'NumberOfComponents="9"', "NumberOfPoints=9 and lists points of shape (3, 9)"),
         ('Name="offsets"', 'Name="ofsets"', "has no array 'offsets'"),
         ('NumberOfCells="5"', 'NumberOfCells="4"', "NumberOfCells=4 and lists 5 offsets"),
-        ("vtkZLib", "vtkLZ4", "is packed by 'vtkLZ4DataCompressor'"),
+        ("vtkZLib", "vtkLZ4", "is compressed with 'vtkLZ4DataCompressor'"),
     ],
 )
 def test_what_cannot_be_read_is_named(old: str, new: str, words: str, tmp_path: Path) -> None:

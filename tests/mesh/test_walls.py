@@ -116,9 +116,9 @@ def test_permuted_cells_give_permuted_results_on_a_torus() -> None:
     [
         ({"left": ff.Periodic("nowhere")}, "boundary tag 'nowhere' is not in the mesh; it has: left, right"),
         ({"left": ff.Periodic("left")}, "'left' is periodic with itself"),
-        ({"left": ff.Periodic("right"), "right": 1.0}, "'left' is periodic with 'right', which has another one"),
+        ({"left": ff.Periodic("right"), "right": 1.0}, "'left' is periodic with 'right', which has another condition"),
         ({"left": ff.Periodic("top")}, "'left' and 'top' do not match: the face at"),
-        (ff.Periodic("left"), "a periodic condition is one of a tag"),
+        (ff.Periodic("left"), "a periodic condition belongs to one tag"),
         ({"left": ff.Robin(-1.0, 0.0)}, "h of the boundary condition of 'left' is -1; it should be 0 or more"),
         ({"left": ff.Robin("1/(x - x)", 0.0)}, "h of the boundary condition of 'left'"),
     ],
@@ -139,8 +139,16 @@ def test_a_pair_of_other_numbers_of_faces_does_not_match() -> None:
 @pytest.mark.parametrize(
     ("equation", "wall", "words"),
     [
-        (ADVECTION, ff.Robin(1.0, 0.0), "'left': equation 'advection' has no diffusion: it takes no robin wall"),
-        (ADVECTION, ff.Neumann(1.0), "'left': equation 'advection' has no diffusion: it takes no neumann wall"),
+        (
+            ADVECTION,
+            ff.Robin(1.0, 0.0),
+            "'left': equation 'advection' has no diffusion, so that a robin wall is not possible",
+        ),
+        (
+            ADVECTION,
+            ff.Neumann(1.0),
+            "'left': equation 'advection' has no diffusion, so that a neumann wall is not possible",
+        ),
         (HEAT, ff.Inflow(1.0), "'left': equation 'heat' has no velocity, so there is no inflow"),
     ],
 )

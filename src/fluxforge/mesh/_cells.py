@@ -80,7 +80,10 @@ def edge_keys(a: Int[np.ndarray, " edges"], b: Int[np.ndarray, " edges"], points
 LEAST_RELATIVE_AREA = 1e-12
 # Lengths within these have areas, and products of areas with cells a thousandth as long, in the range of doubles.
 LARGEST, SMALLEST = 1e100, 1e-100
-RESCALE = f"lengths should lie between {SMALLEST:g} and {LARGEST:g}, or areas overflow or vanish: rescale the mesh"
+RESCALE = (
+    f"lengths should lie between {SMALLEST:g} and {LARGEST:g}, since areas overflow or underflow otherwise: rescale "
+    "the mesh"
+)
 
 
 def refuse(origin: str, reason: str) -> NoReturn:
@@ -111,14 +114,17 @@ def check_coordinates(points: Float[np.ndarray, "points axes"], origin: str) -> 
         refuse(origin, f"point {bad[0]} is at ({where}): every coordinate should be a finite number")
     if points.size and np.abs(points).max() > LARGEST:
         point, axis = np.unravel_index(np.abs(points).argmax(), points.shape)
-        refuse(origin, f"point {point} has the coordinate {points[point, axis]:g}, and {RESCALE}, say to 1 across")
+        refuse(
+            origin,
+            f"point {point} has the coordinate {points[point, axis]:g}, and {RESCALE}, for example to an extent of 1",
+        )
 
 
 def check_extent(points: Points, cells: Corners, origin: str) -> None:
     """Raise MeshError for a mesh that is so small that areas underflow."""
     extent = np.ptp(points[cells[cells >= 0]], axis=0).max()
     if extent < SMALLEST:
-        refuse(origin, f"is {extent:g} across, and {RESCALE}, say to 1 across")
+        refuse(origin, f"has an extent of {extent:g}, and {RESCALE}, for example to an extent of 1")
 
 
 def check_corners(points: Points, cells: Corners, origin: str) -> None:
@@ -335,7 +341,8 @@ def _tag_notes(name: str, *, stray: int, again: int) -> list[str]:
         notes.append(f"ignored {stray} edge{'s' * (stray > 1)} of tag {name!r} that {_are(stray)} not on the boundary")
     if again:
         notes.append(
-            f"{again} edge{'s' * (again > 1)} of tag {name!r} {_are(again)} in an earlier tag, which keeps them"
+            f"{again} edge{'s' * (again > 1)} of tag {name!r} {_are(again)} also in an earlier tag, and only "
+            "that tag is used"
         )
     return notes
 

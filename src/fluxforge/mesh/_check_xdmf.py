@@ -21,12 +21,16 @@ def check_xdmf(data: bytes, folder: Path) -> None:
     for element in tree.iter():
         # The content of <Information> is parsed as XML again.
         if "<!" in (element.text or ""):
-            raise UnreadableError("declares a document type within the document, which a mesh does not need")
+            raise UnreadableError(
+                "declares a document type (<!DOCTYPE) inside an <Information> element: remove the declaration"
+            )
     budget = Budget(len(data))
     datasets = Datasets(folder, budget)
     for item in tree.iter("DataItem"):
         if "Reference" in item.attrib:
-            raise UnreadableError("has an array that refers to another one, which cannot be read: save it in full")
+            raise UnreadableError(
+                "has an array given as a reference to another array, which cannot be read: save its numbers instead"
+            )
         announced = _dimensions(item)
         text = (item.text or "").strip()
         match item.get("Format"):
@@ -36,18 +40,20 @@ def check_xdmf(data: bytes, folder: Path) -> None:
             case "HDF":
                 datasets.check(text, announced)
             case other:
-                raise UnreadableError(f"keeps an array in format {other!r}; XML and HDF can be read")
+                raise UnreadableError(f"has an array in format {other!r}, which cannot be read; only XML and HDF can")
     # A run of cells of one kind takes two numbers or more, and meshio makes views per run: see VIEW.
     runs = sum(_dimensions(item) for topology in tree.iter("Topology") for item in topology.iter("DataItem")) // 2
     attributes = sum(1 for _ in tree.iter("Attribute"))
-    budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which is")
+    budget.spend(VIEW * runs * attributes, f"lists {attributes} attributes, which take")
 
 
 def _dimensions(item: ElementTree.Element) -> int:
     words = (item.get("Dimensions") or "").split()
     counts = [count for word in words if (count := parse_count(word, digits=19)) is not None]
     if not 0 < len(words) <= MOST_DIMENSIONS or len(counts) < len(words):
-        raise UnreadableError(f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, not counts")
+        raise UnreadableError(
+            f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, which are not whole numbers"
+        )
     return math.prod(counts)
 
 
@@ -67,7 +73,7 @@ class Datasets:
         """Check a reference "name.h5:/path" and charge its data; UnreadableError if it leaves the folder."""
         self._count += 1
         if self._count > MOST_DATASETS:
-            raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays, which no mesh needs")
+            raise UnreadableError(f"refers to more than {MOST_DATASETS} HDF5 arrays; at most that many are read")
         path, nbytes = _plain_dataset(reference, announced, self.folder)
         if path.name not in self._files:
             self._files.add(path.name)
@@ -83,9 +89,11 @@ def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, 
     name, colon, inside = (word.strip() for word in reference.partition(":"))
     path = folder / name
     if not colon or name != Path(name).name or name in ("", "..") or "\\" in name or ":" in inside:
-        raise UnreadableError(f"refers to {reference[:60]!r}; only HDF5 files in its own folder can be read")
+        raise UnreadableError(
+            f"refers to {reference[:60]!r}; only arrays of HDF5 files in the folder of the .xdmf file can be read"
+        )
     if path.is_symlink() or not path.is_file():
-        raise UnreadableError(f"refers to {name!r}, which is not a regular file in its folder")
+        raise UnreadableError(f"refers to {name!r}, which is not a regular file in the folder of the .xdmf file")
     try:
         with h5py.File(path, "r") as file:
             dataset = _dataset(h5py, file, inside)
@@ -95,7 +103,7 @@ def _plain_dataset(reference: str, announced: int, folder: Path) -> tuple[Path, 
     except (OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
         raise UnreadableError(f"refers to {reference[:60]!r}, which cannot be read ({error})") from error
     if not own or kind not in "iuf":
-        raise UnreadableError(f"refers to {reference[:60]!r}, which is not a plain array of numbers")
+        raise UnreadableError(f"refers to {reference[:60]!r}, which is not an array of numbers stored in that file")
     if size != announced:
         raise UnreadableError(f"announces {announced} numbers in {reference[:60]!r}, which has {size}: it is damaged")
     return path, int(nbytes)

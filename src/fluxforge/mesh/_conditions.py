@@ -32,7 +32,7 @@ WALLS: dict[str, tuple[Callable[..., Condition], int]] = {
     "periodic": (Periodic, 1),
     "inflow": (Inflow, 1),
 }
-_INFLOW_USAGE = "it takes values, which hold where the flow enters (inflow:VALUE), and periodic"
+_INFLOW_USAGE = "give a value, which holds where the flow enters (inflow:VALUE), or periodic:TAG"
 _CONDITION_KINDS = "Dirichlet(...), Neumann(...), Robin(...), Periodic(...) or Inflow(...)"
 _FORMS = f"a value, neumann:Q, robin:H:T, periodic:TAG, inflow:VALUE or {INSULATED}"
 # The sign of TAG=CONDITION, not that of a comparison in a formula.
@@ -72,7 +72,7 @@ def _read_condition(text: str, where: str) -> Condition:
             raise InputError(f"{where}: the formula is missing after {word}; write {_FORMS}")
         return Dirichlet(word)
     if word not in WALLS or len(formulas) != WALLS[word][1]:
-        raise InputError(f"{where}: is no condition; write {_FORMS}")
+        raise InputError(f"{where}: is not a condition; write {_FORMS}")
     return WALLS[word][0](*formulas)
 
 
@@ -123,7 +123,8 @@ def conditions_of_tags(
         _check_rest_is_a_tag(per_tag, tags)
     if isinstance(rest, Periodic):
         raise InputError(
-            "a periodic condition is one of a tag: boundary should be a mapping, left to Periodic('right')"
+            "a periodic condition belongs to one tag: give a mapping from tags to conditions, {'left': "
+            "Periodic('right')}"
         )
     partners = {each.partner: tag for tag, each in per_tag.items() if isinstance(each, Periodic)}
     if stray := sorted((set(per_tag) | set(partners)) - set(tags), key=str):
@@ -132,7 +133,10 @@ def conditions_of_tags(
         if partner == tag:
             raise InputError(f"the boundary condition of {tag!r} is periodic with itself: name the tag opposite to it")
         if per_tag.setdefault(partner, Periodic(tag)) != Periodic(tag):
-            raise InputError(f"the boundary condition of {tag!r} is periodic with {partner!r}, which has another one")
+            raise InputError(
+                f"the boundary condition of {tag!r} is periodic with {partner!r}, which has another condition: "
+                f"give it none, or periodic:{tag}"
+            )
     return dict.fromkeys(tags, rest) | per_tag
 
 
@@ -166,13 +170,16 @@ def _fit_condition(condition: Condition, tag: str, equation: Equation) -> Condit
     if isinstance(condition, Inflow) and equation.velocity is None:
         raise InputError(f"{where} has no velocity, so there is no inflow; give a value, neumann:Q or robin:H:T")
     if isinstance(condition, Robin) and equation.u in equation.diffusion.free_symbols:
-        raise InputError(f"{where} has a diffusivity that depends on {equation.unknown}: it takes no robin wall")
+        raise InputError(
+            f"{where} has a diffusivity that depends on {equation.unknown}: a robin wall is not supported; give "
+            "a value or neumann:Q"
+        )
     if equation.diffusion != 0 or equation.velocity is None:
         if isinstance(condition, Robin) and equation.diffusion == 0:
-            raise InputError(f"{where} has no diffusion: it takes no robin wall")
+            raise InputError(f"{where} has no diffusion, so that a robin wall is not possible")
         return condition
     # A gradient of 0 sets the value outside to that inside, which is free outflow.
     if isinstance(condition, Robin) or (isinstance(condition, Neumann) and condition.normal_gradient not in (0, "0")):
         kind = "robin" if isinstance(condition, Robin) else "neumann"
-        raise InputError(f"{where} has no diffusion: it takes no {kind} wall; {_INFLOW_USAGE}")
+        raise InputError(f"{where} has no diffusion, so that a {kind} wall is not possible; {_INFLOW_USAGE}")
     return Inflow(condition.value) if isinstance(condition, Dirichlet) else condition

@@ -17,7 +17,9 @@ from fluxforge.mesh._cells import cross
 LEAST_COMPACTNESS = 1e-6
 # Lengths beyond this (or below its inverse) would leave the range of floats once squared.
 LARGEST_LENGTH = 1e100
-RANGE = f"{1.0 / LARGEST_LENGTH:g} and {LARGEST_LENGTH:g}, or areas overflow or vanish: rescale the domain"
+RANGE = (
+    f"{1.0 / LARGEST_LENGTH:g} and {LARGEST_LENGTH:g}, since areas overflow or underflow otherwise: rescale the domain"
+)
 # The least size of a domain relative to its largest coordinate; below, coordinates have too few significant digits.
 LEAST_EXTENT = 1e-7
 # In a domain of area ℓ², edges are shortest up to CORE · ℓ from an attraction point, and full-length from REACH · ℓ.
@@ -177,7 +179,10 @@ class Disk(AbstractDomain):
         if not 1.0 / LARGEST_LENGTH < self.radius < LARGEST_LENGTH:
             raise InputError(f"field 'radius': {self.radius:g} should lie between {RANGE}")
         if self.radius < LEAST_EXTENT * np.abs(self.centre).max():
-            raise InputError(f"field 'radius': {self.radius} is too small beside the centre {self.centre}; move it")
+            raise InputError(
+                f"field 'radius': {self.radius} is too small relative to the centre {self.centre}, so that the "
+                "points of the circle are rounded; move the centre towards the origin"
+            )
 
     @property
     def area(self) -> float:
@@ -228,9 +233,14 @@ def _as_vertices(vertices: Sequence[Sequence[float]]) -> Points:
         raise InputError(f"field 'vertices': {where}, and lengths should lie between {RANGE}")
     if np.ptp(p, axis=0).max() < 1.0 / LARGEST_LENGTH:
         extent = np.ptp(p, axis=0).max()
-        raise InputError(f"field 'vertices': the polygon is {extent:g} across; lengths should lie between {RANGE}")
+        raise InputError(
+            f"field 'vertices': the polygon has an extent of {extent:g}; lengths should lie between {RANGE}"
+        )
     if np.ptp(p, axis=0).max() < LEAST_EXTENT * np.abs(p).max():
-        raise InputError("field 'vertices': the polygon is too small for where it lies; move it towards the origin")
+        raise InputError(
+            "field 'vertices': the polygon is too small relative to its distance from the origin, so that its "
+            "vertices are rounded; move it towards the origin"
+        )
     return p
 
 
@@ -255,7 +265,9 @@ def _check_simple(p: Points) -> None:
         crossed &= _turns(a, b, a[k]) * _turns(a, b, b[k]) < 0
         if (touched | crossed).any():
             other = int(np.flatnonzero(touched | crossed)[0])
-            raise InputError(f"field 'vertices': the polygon meets itself, at side {k} and vertex or side {other}")
+            raise InputError(
+                f"field 'vertices': the polygon touches or crosses itself, at side {k} and vertex or side {other}"
+            )
 
 
 def _turns(

@@ -98,6 +98,7 @@ def _check_kinds(blocks: Sequence[Block]) -> None:
     if others:
         listed = ", ".join(f"{n} of type {kind!r}" for kind, n in others.items())
         raise UnreadableError(
-            f"has cells that cannot be used ({listed}): "
-            "only triangles with 3 nodes and quadrilaterals with 4 can, so save the mesh in 2D at order 1"
+            f"has cells of types that are not supported ({listed}): "
+            "only triangles with 3 nodes and quadrilaterals with 4 nodes are; save the mesh in 2D with elements "
+            "of order 1"
         )

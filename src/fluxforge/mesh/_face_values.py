@@ -52,7 +52,8 @@ def _curl(
     """A a·n = ψ(end) − ψ(start), where the face leads from start to end with its owner on the left."""
     if graph.dimension != 2:
         raise InputError(
-            f"{what}: a stream function is one of the plane, and the mesh has {graph.dimension} dimensions"
+            f"{what}: a stream function needs a mesh of 2 dimensions, and this one has {graph.dimension}: give "
+            "the components of the vector"
         )
     # n = (along_y, −along_x)/A.
     along = graph.A[:, None] * np.stack([-graph.n[:, 1], graph.n[:, 0]], axis=1)

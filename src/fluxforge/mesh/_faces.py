@@ -142,7 +142,8 @@ def match_faces(
         if misfit[worst] > TOLERANCE * A[one][worst] or len(np.unique(place)) != len(place):
             at = ", ".join(f"{value:g}" for value in centre[one][worst])
             raise InputError(
-                f"{what}: the face at ({at}) is off by {misfit[worst]:.3g}, its length is {A[one][worst]:.3g}"
+                f"{what}: the face at ({at}) differs from its image by {misfit[worst]:.3g}, and its length is "
+                f"{A[one][worst]:.3g}"
             )
         first.append(one)
         second.append(image)

@@ -68,10 +68,10 @@ def check_overlap(
             if len(slit.left) > 1
             else "1 pair of boundary edges coincides"
         )
-        notes.append(f"{pairs}: the points there are duplicated, and nothing passes")
+        notes.append(f"{pairs} with duplicated points: there is no exchange across them")
         part = join_parts(part, pairing.cell[slit.left], pairing.cell[slit.right])
     if not (complete and _check_parts(x, cells, part=part, rim=segments, origin=origin)):
-        notes.append("the boundary is too intricate to check every pair of its edges for overlap")
+        notes.append("the boundary was not checked completely for overlap: it has too many edges or separate parts")
     return tuple(notes)
 
 

@@ -167,7 +167,7 @@ def _regions_of(setting: Any, what: str) -> Mapping[str, Any] | None:
 def _evaluate_by_region(named: Mapping[str, Any], sites: Sites, what: str, evaluate: Evaluate) -> np.ndarray:
     """The value at every place, by its region; raises InputError for an unknown region and for one without a value."""
     if sites.kind != "cell":
-        raise InputError(f"{what} is a value of faces, and regions consist of cells: give a formula or an array")
+        raise InputError(f"{what} has values on faces, and regions consist of cells: give a formula or an array")
     known = ", ".join(sites.regions) or "none"
     for name in named:
         if name not in sites.regions and name != REST:

@@ -241,7 +241,9 @@ class _SlotValues:
 
     def _state(self) -> np.ndarray:
         if self.state is None:
-            raise InputError(f"equation {self.name!r} is not linear: its reference step depends on the state, give one")
+            raise InputError(
+                f"equation {self.name!r} is not linear: its reference step depends on the state, give the state"
+            )
         return self.state
 
 

@@ -174,14 +174,16 @@ def _check_vtk(data: bytes) -> None:
     if match is None:
         raise UnreadableError("has no DATASET: it is damaged or cut short")
     if match[1].upper() != b"UNSTRUCTURED_GRID":
-        raise UnreadableError(f"holds {match[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one")
+        raise UnreadableError(
+            f"contains a {match[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one"
+        )
     budget = Budget(len(data))
     cells = max((_parse_count(match[1]) or 0 for match in VTK_CELLS.finditer(data)), default=0)
     arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
-    budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which is")
+    budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which take")
     items = max((_parse_count(match[1]) or 0 for match in VTK_ITEMS.finditer(data)), default=0)
     for match in VTK_COLOURS.finditer(data):
-        budget.spend(8 * items * (_parse_count(match[1]) or 0), f"lists colours of {items} places, which is")
+        budget.spend(8 * items * (_parse_count(match[1]) or 0), f"lists colours of {items} points or cells, which take")
 
 
 # z coordinates that differ by less than this fraction of the mesh size are equal.
@@ -236,7 +238,7 @@ def _flatten_points(points: Float[np.ndarray, "points 3"], cells: Corners) -> Po
     flat = [axis for axis, size in zip("xyz", extent, strict=True) if size <= level]
     if flat:
         raise UnreadableError(
-            f"is a mesh in a plane of constant {flat[0]}; turn it into the x-y plane, z being constant"
+            f"is a mesh in a plane of constant {flat[0]}; rotate it into the x-y plane, so that z is constant"
         )
     low, high = used[points[used, 2].argmin()], used[points[used, 2].argmax()]
     heights = f"point {low} has z = {points[low, 2]:g} and point {high} has z = {points[high, 2]:g}"
@@ -252,7 +254,7 @@ def read_cell_data(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     try:
         format_name, data = preflight(Path(path))
         if format_name not in CELL_DATA_FORMATS:
-            raise UnreadableError("carries no cell data that can be read; use .vtu, .vtk, .xdmf or .npy")
+            raise UnreadableError("is not of a format whose cell data can be read; use .vtu, .vtk, .xdmf or .npy")
         if format_name == "vtu":
             return read_vtu_cell_data(data)
         mesh = call_reader(Path(path), format_name)

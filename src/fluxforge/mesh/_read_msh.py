@@ -92,7 +92,7 @@ def tag_blocks(
         if block.kind == "line":
             lines = len(block.rows)
             budget.spend(
-                BYTES_PER_TAG * lines * len(tags), f"gives {lines} lines {len(tags)} physical tags each, which is"
+                BYTES_PER_TAG * lines * len(tags), f"gives {lines} lines {len(tags)} physical tags each, which take"
             )
         else:
             tags = tags[:1]
@@ -171,12 +171,12 @@ def _read_section(data: bytes, name: str, *, place: int, layout: Layout | None) 
             text = text_numbers(data[begin:place], whole=name == "Elements")
             content = parser(text)
             if text.rest():
-                raise UnreadableError(f"holds {text.rest()} numbers more than it announces")
+                raise UnreadableError(f"has {text.rest()} more numbers than it announces")
         elif name == "PhysicalNames":
             content = _read_names(data[begin:place])
     end = _find_end(data, name, place)
     if data[place:end].strip():
-        raise UnreadableError("holds more than it announces")
+        raise UnreadableError("has more data than it announces")
     return content, end + len(name) + 4  # the length of $End<name>
 
 
@@ -197,16 +197,20 @@ def _read_layout(data: bytes, place: int) -> tuple[Layout, int]:
     end = data.find(b"\n", place)
     words = data[place:end].split() if end >= 0 else []
     if len(words) != 3 or words[1] not in (b"0", b"1") or words[2] not in (b"4", b"8"):
-        raise UnreadableError("should say version, 0 or 1, and 4 or 8, as in 4.1 0 8")
+        raise UnreadableError(
+            "should contain the version, 0 (text) or 1 (binary), and the size of integers, 4 or 8: such as 4.1 0 8"
+        )
     version = words[0].decode(errors="replace")
     if not re.fullmatch(r"2(\.[0-2])?|4(\.1)?", version):
-        raise UnreadableError(f"says version {version[:20]!r}; versions 2.2 and 4.1 can be read: save the mesh as one")
+        raise UnreadableError(
+            f"has version {version[:20]!r}; only 2.2 and 4.1 can be read: save the mesh in one of these"
+        )
     order = None
     if words[1] == b"1":
         one = data[end + 1 : end + 5]
         order = {b"\1\0\0\0": "<", b"\0\0\0\1": ">"}.get(one)
         if order is None:
-            raise UnreadableError("says binary, and the byte order mark is neither little nor big endian")
+            raise UnreadableError("is binary, and its byte order mark is neither little nor big endian: it is damaged")
         end += 4
     return Layout(int(version[0]), order, int(words[2])), end + 1
 
@@ -252,13 +256,13 @@ def _read_text2_elements(numbers: TextNumbers) -> list[Block]:
     while left:
         values = numbers.values[numbers.taken :]
         if len(values) < 3:
-            raise UnreadableError(f"ends with {left} elements still to come")
+            raise UnreadableError(f"ends before its last {left} elements: it is cut short")
         kind, corners = find_kind(int(values[1]))
         tags = _check_tag_count(int(values[2]), len(values))
         width = 3 + tags + corners
         rows = values[: min(left, len(values) // width) * width].reshape(-1, width)
         if not len(rows):
-            raise UnreadableError(f"ends with {left} elements still to come")
+            raise UnreadableError(f"ends before its last {left} elements: it is cut short")
         rows = rows[: _count_alike(rows)]
         blocks.append(_to_block(kind, rows[:, 0], tags=rows[:, 3 : 3 + tags], corners=rows[:, 3 + tags :]))
         numbers.taken += rows.size
@@ -274,7 +278,7 @@ def _read_binary2_elements(numbers: BinaryNumbers) -> list[Block]:
         gmsh_type, count, tags = numbers.integers(3).tolist()
         kind, corners = find_kind(gmsh_type)
         if not 0 < count <= left:
-            raise UnreadableError(f"has a block of {count} elements with {left} still to come")
+            raise UnreadableError(f"has a block of {count} elements, and only {left} more are announced")
         width = 1 + _check_tag_count(tags, len(numbers.data)) + corners
         rows = numbers.integers(count * width).reshape(count, width)
         blocks.append(_to_block(kind, rows[:, 0], tags=rows[:, 1 : 1 + tags], corners=rows[:, 1 + tags :]))
@@ -303,5 +307,5 @@ def _count_alike(rows: Int[np.ndarray, "n width"]) -> int:
 
 def _check_tag_count(tags: int, most: int) -> int:
     if not 0 <= tags <= most:
-        raise UnreadableError(f"has an element with {tags} tags")
+        raise UnreadableError(f"gives the number of tags of an element as {tags}, which is not possible: it is damaged")
     return tags

@@ -59,7 +59,7 @@ class TextNumbers(AbstractNumbers):
         # Beyond 2⁵³ not every whole number is a double.
         whole = (np.abs(values) < 2.0**53) & (values == np.floor(values))
         if not whole.all():
-            raise UnreadableError(f"has {values[~whole][0]:g} where a whole number should stand")
+            raise UnreadableError(f"has {values[~whole][0]:g} where a whole number is expected")
         return values.astype(np.int64)
 
     def sizes(self, count: int) -> Int[np.ndarray, " count"]:
@@ -67,7 +67,7 @@ class TextNumbers(AbstractNumbers):
         values = self.integers(count)
         if (values < 0).any():
             raise UnreadableError(
-                f"has {values[values < 0][0]} where a count or the number of a node or element should stand"
+                f"has {values[values < 0][0]} where a count or the number of a node or element is expected"
             )
         return values
 
@@ -100,7 +100,7 @@ class BinaryNumbers(AbstractNumbers):
         """The next `count` unsigned integers."""
         values = self.take(np.dtype(f"{self.order}u{self.size_bytes}"), count)
         if (values > np.uint64(2**53)).any():
-            raise UnreadableError(f"has {values.max()} where a count or the number of a node or element should stand")
+            raise UnreadableError(f"has {values.max()} where a count or the number of a node or element is expected")
         return values.astype(np.int64)
 
     def floats(self, count: int) -> Float[np.ndarray, " count"]:
@@ -128,7 +128,7 @@ class BinaryNumbers(AbstractNumbers):
 
 def _too_few_error(wanted: int, available: int) -> UnreadableError:
     return UnreadableError(
-        f"announces {wanted} more numbers where the file holds {available}: it is damaged or cut short"
+        f"announces {wanted} more numbers, and the file has {available} left: it is damaged or cut short"
     )
 
 
@@ -144,7 +144,7 @@ def text_numbers(text: bytes, *, whole: bool = False) -> TextNumbers:
         try:
             return TextNumbers(np.fromstring(text, dtype=kind, sep=" "))
         except (ValueError, DeprecationWarning):
-            raise UnreadableError(f"holds something that is not a {'whole ' * whole}number") from None
+            raise UnreadableError(f"contains a word that is not a {'whole ' * whole}number") from None
 
 
 def parse_count(text: str, *, digits: int) -> int | None:
@@ -175,11 +175,13 @@ class Budget:
         """Enlarge the budget for another file of `size` bytes that belongs to the mesh."""
         self.left += RATIO * size
 
-    def spend(self, size: int, what: str = "unpacks to") -> None:
+    def spend(self, size: int, what: str = "has arrays that take") -> None:
         """Charge `size` bytes; raise UnreadableError beyond the budget, its message beginning with `what`."""
         self.left -= size
         if self.left < 0:
-            raise UnreadableError(f"{what} far more than a mesh of its size: it is damaged or malicious")
+            raise UnreadableError(
+                f"{what} far more memory than a mesh file of its size should: it is damaged or malicious"
+            )
 
 
 # The compressors of VTK's XML files that can be read.
@@ -233,11 +235,11 @@ def unpack_block(block: memoryview, packer: str, most: int) -> bytes:
         # One byte more than allowed distinguishes a block that ends from one that goes on.
         content = unpacker.decompress(block, most + 1)
     except (zlib.error, lzma.LZMAError) as error:
-        raise UnreadableError(f"has an array that cannot be unpacked ({error}): it is damaged") from error
+        raise UnreadableError(f"has an array that cannot be decompressed ({error}): it is damaged") from error
     if len(content) > most:
         raise UnreadableError("has an array that unpacks to far more than it announces: it is damaged or malicious")
     if not unpacker.eof:
-        raise UnreadableError("has an array whose packed blocks are cut short")
+        raise UnreadableError("has an array whose compressed blocks are cut short")
     return content
 
 
@@ -308,16 +310,16 @@ class _CarefulBuilder(ElementTree.TreeBuilder):
 
     def doctype(self, name: str, *_: object) -> NoReturn:
         raise UnreadableError(
-            f"declares the document type {name!r}, which a mesh does not need: remove the declaration"
+            f"declares the document type {name!r} (<!DOCTYPE), which is not read: remove the declaration"
         )
 
     def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise UnreadableError(f"has elements nested deeper than {DEEPEST}")
+            raise UnreadableError(f"has XML elements nested more than {DEEPEST} deep")
         self.elements += 1
         if self.elements > MOST_ELEMENTS:
-            raise UnreadableError(f"has more than {MOST_ELEMENTS} XML elements, which no mesh needs")
+            raise UnreadableError(f"has more than {MOST_ELEMENTS} XML elements; at most that many are read")
         return super().start(tag, attrs)
 
     def end(self, tag: str) -> ElementTree.Element:

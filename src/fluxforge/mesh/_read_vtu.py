@@ -50,7 +50,7 @@ def appended_data(data: bytes) -> tuple[bytes | None, int]:
         return None, len(data)
     begin, close = data.find(b"_", end), data.rfind(CLOSING)
     if begin < 0 or close < begin:
-        raise UnreadableError("has appended data that do not end: it is damaged or cut short")
+        raise UnreadableError("has appended data without an end tag: it is damaged or cut short")
     return data[begin + 1 : close], end + 1
 
 
@@ -63,7 +63,7 @@ class VtuArrays:
             raise UnreadableError(f"has header_type {header!r:.40}; it should be UInt32 or UInt64")
         if self.packer is not None and self.packer not in PACKERS:
             raise UnreadableError(
-                f"is packed by {self.packer!r:.60}, which cannot be read: save it with zlib or uncompressed"
+                f"is compressed with {self.packer!r:.60}, which cannot be read: save it with zlib or uncompressed"
             )
         self.order = ">" if tree.get("byte_order") == "BigEndian" else "<"
         self.header = np.dtype(self.order + HEADERS[header])
@@ -79,7 +79,7 @@ class VtuArrays:
         count = int(self._words(stored, 1)[0])
         held = len(stored.text) - stored.place
         if count > held:
-            what = "bytes" if self.packer is None else "packed blocks"
+            what = "bytes" if self.packer is None else "compressed blocks"
             raise UnreadableError(f"announces an array of {count} {what} and has {held} bytes left: it is cut short")
         if self.packer is None:
             budget.spend(count)
@@ -98,7 +98,7 @@ class VtuArrays:
             content = self._read_plain(stored) if self.packer is None else self._unpack_blocks(stored)
             if len(content) % np.dtype(kind).itemsize:
                 raise UnreadableError(
-                    f"has an array of {len(content)} bytes, which are no {element.get('type')} numbers"
+                    f"has an array of {len(content)} bytes, which is not a whole number of {element.get('type')} values"
                 )
             values = np.frombuffer(content, self.order + kind).astype(kind)
         return _arrange_in_rows(values, element)
@@ -113,10 +113,12 @@ class VtuArrays:
                 offset = element.get("offset", "").strip()
                 place = parse_count(offset, digits=18)
                 if place is None:
-                    raise UnreadableError(f"has an array at offset {offset[:40]!r}, not a count")
+                    raise UnreadableError(f"has an array at offset {offset[:40]!r}, which is not a whole number")
                 return Stored(self.appended, place, self.raw)
             case other:
-                raise UnreadableError(f"has an array in format {other!r:.40}; ascii, binary and appended can be read")
+                raise UnreadableError(
+                    f"has an array in format {other!r:.40}, which cannot be read; only ascii, binary and appended can"
+                )
 
     def _words(self, stored: Stored, count: int) -> UInt[np.ndarray, " count"]:
         """The first words of an array's header."""
@@ -208,10 +210,10 @@ def _open_grid(data: bytes) -> tuple[VtuArrays, ElementTree.Element]:
     # Bytes of any value may follow <AppendedData encoding="raw">.
     tree = parse_xml(data if raw is None else data[:begin] + b"</AppendedData></VTKFile>", "VTKFile")
     if tree.get("type") != "UnstructuredGrid":
-        raise UnreadableError(f"holds a grid of type {tree.get('type')!r}: save it as an unstructured grid")
+        raise UnreadableError(f"contains a grid of type {tree.get('type')!r}: save it as an unstructured grid")
     pieces = tree.findall("./UnstructuredGrid/Piece")
     if len(pieces) != 1:
-        raise UnreadableError(f"has {len(pieces)} pieces, and one was expected: merge them before saving")
+        raise UnreadableError(f"has {len(pieces)} pieces, and exactly one is expected: merge them before saving")
     arrays = VtuArrays(tree, raw)
     budget = Budget(len(data))
     for element in tree.iter("DataArray"):
@@ -223,7 +225,7 @@ def _read_grid(arrays: VtuArrays, piece: ElementTree.Element) -> Grid:
     points, cells = _read_count(piece, "NumberOfPoints"), _read_count(piece, "NumberOfCells")
     places = piece.findall("./Points/DataArray")
     if len(places) != 1:
-        raise UnreadableError(f"has {len(places)} arrays of points, and one was expected")
+        raise UnreadableError(f"has {len(places)} arrays of points, and exactly one is expected")
     x = arrays.read(places[0])
     if x.ndim != 2 or x.shape != (points, x.shape[1]) or x.shape[1] not in (2, 3):
         raise UnreadableError(f"announces NumberOfPoints={points} and lists points of shape {x.shape}: it is damaged")
@@ -250,7 +252,7 @@ def _read_count(piece: ElementTree.Element, name: str) -> int:
     text = piece.get(name) or ""
     count = parse_count(text.strip(), digits=18)
     if count is None:
-        raise UnreadableError(f"has {name}={text[:40]!r}, not a count")
+        raise UnreadableError(f"has {name}={text[:40]!r}, which is not a whole number")
     return count
 
 
@@ -258,7 +260,7 @@ def _read_whole_numbers(arrays: VtuArrays, element: ElementTree.Element) -> Int[
     values = arrays.read(element).ravel()
     # No mesh has 2⁵³ points; larger unsigned numbers would wrap.
     if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and (values > np.uint64(2**53)).any()):
-        raise UnreadableError(f"lists {element.get('Name')!r} that are not whole numbers")
+        raise UnreadableError(f"has values of {element.get('Name')!r} that are not whole numbers")
     return values.astype(np.int64)
 
 
@@ -279,7 +281,7 @@ def _list_corners(grid: Grid, cell: Int[np.ndarray, " n"], name: str) -> Int[np.
         return np.empty((len(cell), 0), np.int64)
     if (bad := np.flatnonzero(grid.end[cell] - grid.begin[cell] != wanted)).size:
         k = cell[bad[0]]
-        raise UnreadableError(f"lists {grid.end[k] - grid.begin[k]} corners of cell {k}, a {name} with {wanted}")
+        raise UnreadableError(f"lists {grid.end[k] - grid.begin[k]} corners for cell {k}, a {name}, which has {wanted}")
     return grid.connectivity[grid.begin[cell][:, None] + np.arange(wanted)]
 
 

@@ -73,7 +73,8 @@ def _evaluate_conductivity(graph: DualGraph, equation: Equation, fields: Paramet
         return _slots_to_walls(graph, fields.slots[tensor.normal_name])
     if equation.u in equation.diffusion.free_symbols:
         raise InputError(
-            f"equation {equation.name!r} has a diffusivity that depends on {equation.unknown}: no robin wall"
+            f"equation {equation.name!r} has a diffusivity that depends on {equation.unknown}: a robin wall is "
+            "not supported"
         )
     owner = graph.owner[graph.interior :]
     known: dict[str, Any] = {**fields.constants, **{name: value[owner] for name, value in fields.cells.items()}}
