@@ -68,7 +68,7 @@ def test_a_run_whose_ray_worker_is_killed_is_resumed(tmp_path: Path) -> None:
     warned: list[str] = []
     ended = ff.sweep(path, {"seed": [7]}, tmp_path / "s", workers=2, on="ray", tell=kill, warn=warned.append)
     assert killed
-    assert warned == ["seed=7: its process ended early (WorkerCrashedError); another one goes on with the run"]
+    assert warned == ["seed=7: its process ended early (WorkerCrashedError); a new process continues the run"]
     assert [point.outcome for point in ended.points] == ["finished"]
 
 

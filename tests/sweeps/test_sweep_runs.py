@@ -61,7 +61,7 @@ def test_a_run_whose_worker_is_killed_is_resumed_by_another(marks, tmp_path, mon
     warned = []
     ended = ff.sweep("first-order", SEEDS, tmp_path / "s", workers=1, warn=warned.append)
     assert [point.outcome for point in ended.points] == ["finished"] * 3
-    assert warned == ["seed=1: its process ended early (SIGKILL); another one goes on with the run"]
+    assert warned == ["seed=1: its process ended early (SIGKILL); a new process continues the run"]
     assert begun(marks) == ["seed=0", "seed=1", "seed=1", "seed=2"]
     for seed in range(3):
         assert read_files(tmp_path / f"s/runs/seed={seed}") == read_files(undisturbed / f"runs/seed={seed}")
@@ -94,9 +94,9 @@ def test_an_error_is_the_result_of_its_point_alone(marks, tmp_path, monkeypatch,
 
 
 def test_a_folder_of_something_else_is_refused(undisturbed, tmp_path):
-    with pytest.raises(InputError, match="another recipe or other values"):
+    with pytest.raises(InputError, match="another recipe or of other values"):
         ff.sweep("first-order", {"seed": range(4)}, undisturbed)
-    with pytest.raises(InputError, match="another recipe or other values"):
+    with pytest.raises(InputError, match="another recipe or of other values"):
         ff.sweep("midpoint", SEEDS, undisturbed)
     with pytest.raises(InputError, match="contains a run, not a sweep"):
         ff.sweep("first-order", SEEDS, undisturbed / "runs/seed=0")
@@ -132,7 +132,7 @@ def test_a_run_of_another_recipe_in_the_place_of_a_point_is_refused(marks, tmp_p
     ff.sweep("first-order", {"seed": [0]}, tmp_path / "s", workers=1)
     described = tmp_path / "s/runs/seed=0/run.json"
     described.write_text(described.read_text().replace('"steps": ', '"steps": 1', 1))
-    with pytest.raises(InputError, match="holds a run of another recipe"):
+    with pytest.raises(InputError, match="contains a run of another recipe"):
         resume_sweep(tmp_path / "s")
 
 

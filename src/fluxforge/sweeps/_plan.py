@@ -100,7 +100,7 @@ def _parse_values(field: str, part: str, text: str) -> Sequence[Any]:
         return list(recipe.assignments([f"{field}={part}"]).values())
     numbers = range(int(bounds[1]), int(bounds[2]))
     if not numbers:
-        raise InputError(f"--over {text!r:.80}: the range {part} is empty: the second number is not part of it")
+        raise InputError(f"--over {text!r:.80}: the range {part} is empty: the second number is not included")
     if numbers.stop - numbers.start > MOST_POINTS:
         raise InputError(f"--over {text!r:.80}: the range {part} has more than {MOST_POINTS:,} numbers")
     return numbers
@@ -117,7 +117,7 @@ def make_points(base: recipe.Recipe, over: Mapping[str, Sequence[Any]]) -> tuple
     if empty := next((field for field, values in over.items() if not values), None):
         raise InputError(f"over: field '{empty}' has no values")
     if (count := math.prod(len(values) for values in over.values())) > MOST_POINTS:
-        raise InputError(f"--over: {count:,} points are too many (at most {MOST_POINTS:,})")
+        raise InputError(f"--over: {count:,} points are too many; at most {MOST_POINTS:,} are allowed")
     points: dict[str, Point] = {}
     for values in product(*over.values()):
         changes = dict(zip(over, values, strict=True))
@@ -182,7 +182,7 @@ def open_folder(folder: Path, plan: Plan, *, warn: Warn) -> Iterator[dict[str, s
             write_record(folder / SWEEP, "sweep", {**plan.document(), "environment": environment()})
         stored = read_document(folder / SWEEP, "sweep", 1)
         if any(stored.get(name) != value for name, value in _round_trip(plan).items() if name != "command"):
-            raise InputError(f"{folder}: holds a sweep of another recipe or other values: give another -o")
+            raise InputError(f"{folder}: contains a sweep of another recipe or of other values: choose another -o")
         yield _check_versions(folder, stored, warn)
 
 
@@ -199,7 +199,9 @@ def read_plan(folder: Path) -> Plan:
     values = {field: tuple(each) for field, each in over.items()}
     plan = Plan(base, values, make_points(base, values), command if isinstance(command, str) else "")
     if _round_trip(plan)["points"] != stored.get("points"):
-        raise DocumentError(f"{folder / SWEEP}: the points do not match their digests: put back the file")
+        raise DocumentError(
+            f"{folder / SWEEP}: the points do not match their digests, so the file was changed: restore the original"
+        )
     return plan
 
 

@@ -254,7 +254,7 @@ def run_jobs(jobs: Sequence[Job], pool: AbstractPool, logs: Path, *, tell: Tell,
                     case Died(how):
                         deaths[name] += 1
                         if deaths[name] < MOST_DEATHS:
-                            warn(f"{name}: its process ended early ({how}); another one goes on with the run")
+                            warn(f"{name}: its process ended early ({how}); a new process continues the run")
                             waiting.appendleft(name)
                         else:
                             close(

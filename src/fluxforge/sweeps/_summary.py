@@ -107,7 +107,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         for point in self.points:
             if point.name == name:
                 return load_run(self.folder / point.folder)
-        raise InputError(f"{self.folder}: has no point {name!r:.80}; the first is {self.points[0].name!r}")
+        raise InputError(f"{self.folder}: has no point {name!r:.80}; points are named like {self.points[0].name!r}")
 
     def document(self) -> Document:
         """The content of summary.json."""
@@ -150,7 +150,7 @@ def read_result(point: Point, folder: Path) -> PointResult | None:
     except InputError:  # not finished
         return None
     if digest_recipe(run.recipe) != point.sha256:
-        raise InputError(f"{place}: holds a run of another recipe than the sweep's: move it away")
+        raise InputError(f"{place}: contains a run of another recipe than the sweep's: move it to another folder")
     return _describe(point, run)
 
 

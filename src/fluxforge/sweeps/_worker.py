@@ -94,7 +94,7 @@ def discover_job(job: Job, send: Send) -> None:
         discover(spec, folder, command=job.command, tell=tell, warn=warn)
         return
     if recipe.to_dict(recipe_of(RunFolder.read(folder))) != recipe.to_dict(spec):
-        raise InputError(f"{folder}: holds a run of another recipe than the sweep's: move it away")
+        raise InputError(f"{folder}: contains a run of another recipe than the sweep's: move it to another folder")
     _wait_until_free(folder)
     resume(folder, tell=tell, warn=warn)
 
