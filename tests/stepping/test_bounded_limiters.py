@@ -285,7 +285,8 @@ def test_triangles_run_by_the_name_of_the_limiter_and_say_what_was_run() -> None
     by_name = ff.simulate("discovered-ramp", mesh, **given)
     assert by_name.scheme == "bounded-discovered-ramp"
     assert by_name.notes == (
-        "discovered-ramp: cells without opposite faces have no lines of cells; bounded-discovered-ramp was run",
+        "discovered-ramp: the scheme needs lines of cells through opposite faces, which this mesh does not have; "
+        "bounded-discovered-ramp was used instead",
     )
     np.testing.assert_array_equal(by_name.final, ff.simulate("bounded-discovered-ramp", mesh, **given).final)
     on_squares = ff.simulate("discovered-ramp", squares(6), **given)

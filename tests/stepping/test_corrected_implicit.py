@@ -147,7 +147,9 @@ def test_no_convergence_is_a_numerical_error(method: Literal["bicgstab", "gmres"
 
 
 def test_conjugate_gradients_are_refused() -> None:
-    with pytest.raises(InputError, match="no symmetric positive system here: use the direct solver, bicgstab or gmres"):
+    with pytest.raises(
+        InputError, match="no symmetric positive definite matrix on this mesh: use the direct solver, bicgstab or gmres"
+    ):
         stepper("corrected-implicit", SMALL, 0.1, solver="cg")
 
 

@@ -87,7 +87,7 @@ def test_an_implicit_step_of_a_field_that_overflows_is_no_step(
 ) -> None:
     T = np.ones(graph.cells)
     T[3] = value
-    with pytest.raises(NumericalError, match="right-hand side is not finite"):
+    with pytest.raises(NumericalError, match="right-hand side of a linear system is not finite"):
         ImplicitStep(method, csr_array(fourier_step(graph) * L), graph.V)(T)
 
 

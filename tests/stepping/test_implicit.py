@@ -81,7 +81,9 @@ def test_conjugate_gradients_on_a_shuffled_mesh_of_thousands() -> None:
 def test_a_system_that_is_not_symmetric_is_refused_by_conjugate_gradients() -> None:
     graph = dual(jittered(4, 0.3, seed=1))
     scheme = theta_scheme(sp.Rational(1, 2), "corrected")
-    with pytest.raises(InputError, match=r"'theta 1/2' has no symmetric positive system here: use the direct solver"):
+    with pytest.raises(
+        InputError, match=r"'theta 1/2' has no symmetric positive definite matrix on this mesh: use the direct solver"
+    ):
         stepper(scheme, graph, 1e-3, solver="cg")
     T = noise(graph.cells)
     step = stepper(scheme, graph, 1e-3, solver="direct")
@@ -105,7 +107,7 @@ def test_an_indefinite_system_is_refused_or_solved(share: float) -> None:
 def test_an_implicit_scheme_that_is_not_linear_is_refused() -> None:
     stage = SchemeBuilder().stage({"z": "T_N*T_P"}, {"T_new": "T + dt*z"})
     scheme = stage.build("square", summary="", claims=Claims(), theta=sp.Rational(1, 2))
-    with pytest.raises(InputError, match="'square' is implicit and not linear: no solver here takes it"):
+    with pytest.raises(InputError, match="'square' is implicit and not linear, and only linear systems are solved"):
         stepper(scheme, GRAPHS["both"], 0.1)
 
 

@@ -272,7 +272,7 @@ def test_eigenvalues_that_did_not_converge_bound_nothing(
     wanted = step_limit(BUILT_IN[name], graph)
     assert wanted is not None
     monkeypatch.setattr(sys.modules["fluxforge.stepping._limit"], solver, unconverged)
-    with pytest.raises(NumericalError, match="the fastest eigenvalues of 338 cells were not found"):
+    with pytest.raises(NumericalError, match="the largest eigenvalues of the scheme on 338 cells were not found"):
         step_limit(BUILT_IN[name], graph)
     problem: dict[str, Any] = {"dt": None, "dt_fraction": 0.5, "force": False}
     _, _, limit = choose_step(BUILT_IN[name], graph, parameters={"alpha": 1.0}, **problem)

@@ -148,7 +148,7 @@ def test_single_precision_asks_for_less() -> None:
 def test_a_system_that_is_no_symmetric_m_matrix_is_refused(scheme: str) -> None:
     name = "theta" if scheme == "corrected" else scheme
     implicit = Scheme(name, BUILT_IN[scheme].stages, sp.Rational(1, 2))
-    wanted = rf"'{name}' has no symmetric, diagonally dominant system here: use the direct solver"
+    wanted = rf"'{name}' has no symmetric, diagonally dominant matrix on this mesh: use the direct solver"
     with pytest.raises(InputError, match=wanted):
         stepper(implicit, GRAPHS["both"], 1e-3, solver="amg")
 

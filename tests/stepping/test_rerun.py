@@ -67,7 +67,7 @@ def test_a_run_to_an_end_time_goes_on_to_another(tmp_path: Path) -> None:
     # The steps are equal but for the rounding of the end times.
     assert np.abs(rest.final - whole.final).max() < 1e-15
     assert restart(tmp_path / "a", end_time=0.012, dt=0.0005).steps == 4
-    with pytest.raises(InputError, match=r"end_time 0.005 should be after the time 0.01"):
+    with pytest.raises(InputError, match=r"end_time 0.005 should be later than the time 0.01"):
         restart(tmp_path / "a", end_time=0.005)
 
 
@@ -112,7 +112,7 @@ def test_folders_that_cannot_be_run_again_are_refused(tmp_path: Path) -> None:
         return x * t
 
     simulate("euler", squares(2), source=heater, dt=1e-3, steps=2).save(tmp_path / "a")
-    with pytest.raises(InputError, match="source was a function of Python, 'heater'"):
+    with pytest.raises(InputError, match="source was the Python function 'heater'"):
         rerun(tmp_path / "a")
     simulate("euler", squares(2), dt=1e-3, steps=2).save(tmp_path / "b")
     path = tmp_path / "b" / "problem.json"

@@ -168,7 +168,7 @@ def test_a_function_and_a_formula_give_the_same_field() -> None:
         ),
         ({"source": "1/(T - T)"}, "the source"),
         ({"boundary": {"left": ff.Dirichlet("1/(t - 0.3)")}}, "the boundary condition of 'left'"),
-        ({"end_time": 0.2}, "end_time 0.2 should be after the time 0.3"),
+        ({"end_time": 0.2}, "end_time 0.2 should be later than the time 0.3"),
         ({"steps": 5}, "steps and end_time"),
         ({"save_every": -0.5}, "save_every"),
         ({"initial": "t"}, "the initial temperature"),

@@ -106,7 +106,7 @@ def _refuse_kinks(scheme: Scheme) -> None:
     for part in scheme.formulas():
         for kink in part.atoms(sp.Abs, sp.Min, sp.Max, sp.sign, AtMost, Below, Select):
             if symbol("dt") in kink.free_symbols:
-                raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not smooth in dt")
+                raise SchemeError(f"scheme {scheme.name!r} has no generator: {kink} is not differentiable in dt")
 
 
 def _refuse_jump(scheme: Scheme, start: "_Parts", one: csr_array) -> None:
@@ -203,7 +203,8 @@ class _Assembly:
         if not np.isfinite(column).all():
             cell = int(np.flatnonzero(~np.isfinite(column))[0])
             raise SchemeError(
-                f"scheme {self.name!r}: {what} is not finite at cell {cell}: it divides by zero or overflows there"
+                f"scheme {self.name!r}: {what} is not finite at cell {cell}: its formula divides by zero or "
+                "overflows there"
             )
 
     def _slot_values(self, hop: Hop, expression: sp.Expr) -> np.ndarray:
@@ -320,7 +321,8 @@ def step_matrix(scheme: Scheme, graph: DualGraph, dt: float, *, parameters: Sett
         return step.M
     if graph.cells > MOST_CELLS_SOLVED:
         raise NumericalError(
-            f"an implicit scheme's matrix is full: {graph.cells} cells are more than {MOST_CELLS_SOLVED}"
+            f"the matrix of an implicit scheme is full: it is computed for at most {MOST_CELLS_SOLVED} cells, "
+            f"and the mesh has {graph.cells}"
         )
     left, right = sides(step)
     return csr_array(np.linalg.solve(left.toarray(), right.toarray()))

@@ -152,7 +152,10 @@ def _implicit_stepper(
 def check_linear(scheme: Scheme) -> None:
     """Raise InputError for an implicit scheme that is not linear."""
     if linear_stages(scheme) is None:
-        raise InputError(f"scheme {scheme.name!r} is implicit and not linear: no solver here takes it")
+        raise InputError(
+            f"scheme {scheme.name!r} is implicit and not linear, and only linear systems are solved: use an "
+            "explicit scheme"
+        )
 
 
 def choose_solver(step: Operator, weight: np.ndarray) -> Literal["direct", "amg", "cg", "bicgstab"]:

@@ -245,7 +245,7 @@ class ImplicitStep:
         r = self.V * right
         size = _norm(r, self.V)
         if not math.isfinite(size):
-            raise NumericalError("a linear system's right-hand side is not finite: the field has overflowed")
+            raise NumericalError("the right-hand side of a linear system is not finite: the field has overflowed")
         within, solved = self.tolerance * size, False
 
         def apply(p: CellField) -> CellField:

@@ -85,7 +85,7 @@ def _read_array_file(path: str) -> np.ndarray:
         # Memory-mapped, so that no memory is allocated if the header announces more than the file holds.
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(loaded, np.ndarray):
-            raise ValueError("it is an archive")
+            raise ValueError("it is an archive of several arrays (.npz)")
         if loaded.dtype.kind not in "fiu":
             raise ValueError(f"it holds {loaded.dtype}")
         return np.array(loaded, dtype=float)
@@ -107,7 +107,7 @@ def _order_cells(fields: Mapping[str, np.ndarray], name: str, path: str) -> np.n
     # A format that lists triangles before quadrilaterals stores the number of each entry's cell in the mesh.
     order = fields[CELL].astype(np.int64)
     if not np.array_equal(np.sort(order), np.arange(len(values))):
-        raise InputError(f"{path}: its cell data {CELL!r} should number the cells from 0, each once")
+        raise InputError(f"{path}: its cell data {CELL!r} should contain the numbers of the cells from 0, each once")
     placed = np.empty_like(values)
     placed[order] = values
     return placed

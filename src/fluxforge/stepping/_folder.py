@@ -44,7 +44,7 @@ def prepare_folder(folder: Path, schemes: Sequence[str], *, overwrite: bool = Fa
     """
     places = _refuse_earlier(folder, schemes, overwrite=overwrite)
     for place in places:
-        with explain_failure(place, "cannot be tidied"):
+        with explain_failure(place, "files left by an interrupted run cannot be removed"):
             _remove_strays(place)
 
 

@@ -97,7 +97,7 @@ def freeze_flux(
     A coefficient is an array over slots or one number. Raises InputError for an equation whose flux is not linear.
     """
     if (why := refuse_flux_form(equation)) is not None:
-        raise InputError(f"{why}: coefficients of faces depend on the state")
+        raise InputError(f"{why}: its coefficients of faces depend on the state")
     still = replace(equation, reaction=sp.S.Zero)
     fields = resolve(equation, graph, parameters)
     euler = operator(find("euler", still), graph, dt=dt, parameters=parameters)

@@ -129,7 +129,10 @@ class IterativeStepper(HostStepper):
         size = norm(self.volume * right)
         rounded = RESIDUAL_ROUND_OFF * np.finfo(float).eps * (size + norm(abs(self.solver.A) @ np.abs(middle)))
         if not left_over <= max(self.tolerance * size, rounded):
-            raise NumericalError(f"the linear system of a step is not solved: {left_over / size:.1e} of it is left")
+            raise NumericalError(
+                f"the linear system of a step is not solved: its relative residual is {left_over / size:.1e}; "
+                "use the direct solver, or a shorter time step"
+            )
 
 
 def condition_bound(step: Operator) -> float:
@@ -171,8 +174,8 @@ def multigrid_solver(step: Operator, weight: Float[np.ndarray, " cells"], name: 
     left = symmetric_system(step, weight)
     if left is None or not np.isfinite(condition_bound(step)):
         raise InputError(
-            f"scheme {name!r} has no symmetric, diagonally dominant system here: use the direct solver, bicgstab or "
-            "gmres"
+            f"scheme {name!r} has no symmetric, diagonally dominant matrix on this mesh: use the direct solver, "
+            "bicgstab or gmres"
         )
     return Multigrid(left)
 

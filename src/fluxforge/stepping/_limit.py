@@ -208,7 +208,7 @@ def _lanczos(A: csr_array, steps: int) -> tuple[float, float]:
             break
         before, q = q, r / beta
     if not np.isfinite([*diagonal, *aside]).all():
-        raise NumericalError("the scheme's generator is not finite, so it has no fastest rate")
+        raise NumericalError("the scheme's generator is not finite, so that its largest eigenvalue is not defined")
     values, vectors = eigh_tridiagonal(np.array(diagonal), np.array(aside[:-1]))
     return float(values[-1]), abs(aside[-1] * vectors[-1, -1])
 
@@ -260,7 +260,7 @@ def fastest_eigenvalues(G: csr_array, V: Float[np.ndarray, " cells"] | None = No
         return np.concatenate(ends)
     except ArpackError as error:
         # The eigenvalues that did converge need not be the largest, so none is returned.
-        raise NumericalError(f"the fastest eigenvalues of {n} cells were not found ({error})") from error
+        raise NumericalError(f"the largest eigenvalues of the scheme on {n} cells were not found ({error})") from error
 
 
 def disc_radius(factor: sp.Expr) -> float:
@@ -305,7 +305,7 @@ def _real_roots(polynomial: sp.Poly) -> list[sp.Expr]:
     try:
         return list(polynomial.real_roots())
     except NotImplementedError as error:
-        raise NumericalError(f"the real roots of {polynomial.as_expr()} are not found ({error})") from error
+        raise NumericalError(f"the real roots of {polynomial.as_expr()} were not found ({error})") from error
 
 
 def limit_kind(limit: float | None) -> str:

@@ -332,7 +332,8 @@ def conjugate_gradient_stepper(
     left = symmetric_system(step, V)
     if left is None or left.diagonal().min() <= 0:
         raise InputError(
-            f"scheme {name!r} has no symmetric positive system here: use the direct solver, bicgstab or gmres"
+            f"scheme {name!r} has no symmetric positive definite matrix on this mesh: use the direct solver, "
+            "bicgstab or gmres"
         )
     lay = partial(stage_rows, source=np.zeros(len(V)), order=order, dtype=np.dtype(dtype))
     volume, constant, diagonal = (

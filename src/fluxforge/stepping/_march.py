@@ -59,7 +59,7 @@ def choose_step(
         if not 0 < fourier < math.inf:
             words = scheme.equation.words
             none = f"no cell exchanges {words.exchanged} with a neighbour (is the field or a parameter 0 everywhere?)"
-            what = none if fourier else "the exchange overflows"
+            what = none if fourier else "the exchange between cells is not a finite number"
             raise InputError(f"{_name_parameters(parameters)}{what}, so there is no {words.step_name}: give dt itself")
         dt = fraction * fourier
     dt = check_positive(dt, "dt")
@@ -98,12 +98,12 @@ def _refuse_step(
     if limit is not None and dt > limit.dt * (1 + 1e-9):
         raise InputError(
             f"dt = {dt:.4g} is above the stability limit of {scheme.name!r} on this mesh, {limit.dt:.4g} "
-            f"({limit.dt / fourier:.3g} of the {reference}): take a smaller one, or force it (--force, or force=True)"
+            f"({limit.dt / fourier:.3g} of the {reference}): use a smaller step, or --force (force=True)"
         )
     if scheme.implicit and dt > LONGEST_STEP[dtype] * fourier:
         raise InputError(
             f"dt = {dt:.4g} is {dt / fourier:.2g} {reference}s, so long that rounding errors of {dtype} would exceed "
-            f"the field: take at most {LONGEST_STEP[dtype] * fourier:.2g}, or force it (--force, or force=True)"
+            f"the field: use at most {LONGEST_STEP[dtype] * fourier:.2g}, or --force (force=True)"
         )
 
 
@@ -125,10 +125,13 @@ def automatic_step(
     if limit is not None and 0 < limit.certain < math.inf:
         return AUTO_OF_LIMIT * limit.certain, f"auto: {AUTO_OF_LIMIT:g} of the stability limit"
     if limit is not None and limit.certain > 0 and duration is not None:
-        return duration / AUTO_STEPS, f"auto: no stability limit, {AUTO_STEPS} steps to the end"
+        return duration / AUTO_STEPS, f"auto: there is no stability limit, {AUTO_STEPS} steps to the end time"
     reference = reference_step(scheme.equation, graph, parameters, state)
     if not 0 < reference < math.inf:
-        raise InputError(f"dt: there is no {scheme.equation.words.step_name} here to choose a step by: give dt itself")
+        raise InputError(
+            f"dt: no {scheme.equation.words.step_name} is defined for this problem, so that dt cannot be chosen: "
+            "give dt itself"
+        )
     share = 1.0 if limit is not None else AUTO_OF_REFERENCE
     return share * reference, f"auto: {share:g} of the {scheme.equation.words.step_name}"
 
@@ -163,12 +166,12 @@ def check_plan(steps: int | None, end_time: float | None, start_time: float, sav
     if end_time is None:
         return None
     if steps is not None:
-        raise InputError("steps and end_time say the same: give one of them")
+        raise InputError("steps and end_time both set the length of the run: give only one of them")
     end = check_number(end_time, "end_time")
     if not math.isfinite(end):
         raise InputError(f"end_time should be finite, got {end}")
     if not end > start:
-        raise InputError(f"end_time {end:g} should be after the time {start:g} at which the run begins")
+        raise InputError(f"end_time {end:g} should be later than the time {start:g} at which the run begins")
     return end - start
 
 
@@ -183,7 +186,8 @@ def plan_steps(
         # A quotient that is a whole number up to rounding is taken as that number.
         if not duration / dt < MOST_STEPS:
             raise InputError(
-                f"a time of {duration:g} takes {duration / dt:.3g} steps of {dt:g}: at most {MOST_STEPS:g}"
+                f"a run over a time of {duration:g} takes {duration / dt:.3g} steps of {dt:g}, and at most "
+                f"{MOST_STEPS:g} are allowed"
             )
         steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
         if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):

@@ -170,13 +170,13 @@ class _Reader:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise DocumentError(f"{self.path}: is not complete ({type(error).__name__}: {error})") from error
+            raise DocumentError(f"{self.path}: is incomplete ({type(error).__name__}: {error})") from error
 
     def _problem(self) -> Problem:
         document = self.document
         plain = {name: document[name] for name in _PLAIN_FIELDS}
         if plain["dtype"] not in get_args(Precision) or plain["solver"] not in get_args(Solver):
-            raise DocumentError("fields 'dtype' and 'solver' should be names that are known")
+            raise DocumentError("field 'dtype' or 'solver' has an unknown name")
         return Problem(
             scheme=from_document({**document["scheme"], "format_version": 2}),
             mesh=self._mesh(document["mesh"]),
@@ -223,7 +223,8 @@ class _Reader:
             return tuple(self._value(part, name) for part in spec)
         if isinstance(spec, dict) and "function" in spec:
             raise InputError(
-                f"{self.path}: {name} was a function of Python, {spec['function']!r:.60}, which no file holds"
+                f"{self.path}: {name} was the Python function {spec['function']!r:.60}, which cannot be stored "
+                "in a file"
             )
         if isinstance(spec, dict) and "curl" in spec:
             return Curl(self._value(spec["curl"], name))

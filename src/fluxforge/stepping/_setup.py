@@ -63,11 +63,14 @@ class Setup:
         if not isinstance(scheme, Scheme):
             return scheme.range_notes(fourier)
         if scheme.name != requested:
-            notes.append(f"{requested}: cells without opposite faces have no lines of cells; {scheme.name} was run")
+            notes.append(
+                f"{requested}: the scheme needs lines of cells through opposite faces, which this mesh does not "
+                f"have; {scheme.name} was used instead"
+            )
         times_matter = self.varies and not scheme.implicit and scheme.claims.time_order != 1
         if times_matter and times_of_stages(scheme) is None:
             notes.append(
-                f"{scheme.name}: the times of its stages are not known: sources and walls are those at the "
+                f"{scheme.name}: the times of its stages are not known, so sources and walls are evaluated at the "
                 "beginning of each step, which is first order in time"
             )
         return tuple(notes)
@@ -131,7 +134,7 @@ def set_up(problem: Problem) -> Setup:
         source_varies=varies,
     )
     if not isinstance(scheme, Scheme) and setup.varies:
-        raise InputError("a trained network takes sources, walls and parameters that do not change in time")
+        raise InputError("a trained network supports only sources, walls and parameters that do not change in time")
     return setup
 
 
@@ -146,7 +149,7 @@ def check_robin_walls(scheme: Scheme | AbstractMethod, graph: DualGraph) -> None
     if scheme.symbols_in_messages() & set(tensor.conormal_names):
         tag = graph.tags[int(graph.tag[np.isfinite(graph.transfer)][0])]
         raise InputError(
-            f"the boundary condition of {tag!r}: scheme {scheme.name!r} takes no robin wall with the tensor "
+            f"the boundary condition of {tag!r}: scheme {scheme.name!r} does not support a robin wall with the tensor "
             f"{tensor.name}; give a value or neumann:Q"
         )
 
@@ -164,7 +167,10 @@ def _scheme_with_source(scheme: Scheme | AbstractMethod, source: Any, dimension:
     known = None if not isinstance(scheme, Scheme) else named_scheme(scheme.name, scheme.equation, dimension)
     if known is None or known != scheme:
         name = scheme.equation.unknown
-        raise InputError(f"the source contains {name}: it needs a scheme that is made from the equation, by its name")
+        raise InputError(
+            f"the source contains {name}: this needs a built-in scheme, given by its name, that is made from the "
+            "equation"
+        )
     rebuilt = named_scheme(scheme.name, with_source(scheme.equation, source, dimension), dimension)
     assert rebuilt is not None
     return rebuilt

@@ -262,7 +262,7 @@ def write_run(
     InputError if the folder holds an earlier run, unless `overwrite`: then all its files are replaced, once the new
     ones are complete.
     """
-    check_kind(simulation, "simulation", Simulation, "what simulate(...) returned")
+    check_kind(simulation, "simulation", Simulation, "a Simulation, the result of simulate(...)")
     target = _output_folder(folder, gif=gif, overwrite=overwrite)
     with replace_folder(target, [simulation.scheme], overwrite=overwrite) as writing:
         written = _write_run(simulation, writing, gif=gif)
@@ -320,7 +320,7 @@ def write_comparison(
 
     Raises InputError if the folder holds an earlier run, unless `overwrite`.
     """
-    check_kind(comparison, "comparison", Comparison, "what compare(...) returned")
+    check_kind(comparison, "comparison", Comparison, "a Comparison, the result of compare(...)")
     target = _output_folder(folder, gif=gif, overwrite=overwrite)
     schemes = [simulation.scheme for simulation in comparison.simulations]
     with replace_folder(target, schemes, overwrite=overwrite) as writing:

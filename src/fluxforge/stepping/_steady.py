@@ -70,7 +70,9 @@ def overshoot(T: np.ndarray, graph: DualGraph, initial: np.ndarray | None = None
     held = graph.value[~graph.neumann]
     data = held if initial is None else np.concatenate([held, initial])
     if not data.size:
-        raise InputError("overshoot: no wall is held at a value, and no initial field is given to compare with")
+        raise InputError(
+            "overshoot is not defined: no wall has a given value, and no initial field is given to compare with"
+        )
     return Overshoot(max(0.0, float(data.min() - T.min())), max(0.0, float(T.max() - data.max())))
 
 
@@ -165,8 +167,9 @@ def steady(
     check_robin_walls(scheme, graph)
     if linear_stages(scheme) is None:
         raise InputError(
-            f"scheme {scheme.name!r} is not linear in {scheme.equation.unknown}: its steady state is not solved for "
-            "directly; march to it with simulate"
+            f"scheme {scheme.name!r} is not linear in {scheme.equation.unknown}: steady states are found for "
+            "linear schemes only; step in time instead, until the field no longer changes (without --steady, or "
+            "with simulate)"
         )
     S = field_on_cells(source, graph, "the source")
     parameters = scheme.equation.settings(parameters, diffusivity=check_diffusivity(diffusivity))
@@ -190,7 +193,7 @@ def _refuse_singular(A: csr_array, graph: DualGraph) -> None:
     if not np.bincount(part, tied, minlength=count).all():
         where = "no wall is" if count == 1 else f"in one of {count} separate parts of the mesh, no wall is"
         raise InputError(
-            f"{where} held at a value, so that a constant can be added to the steady state: "
+            f"{where} held at a value, so that the steady state is determined only up to a constant: "
             "give one of the walls a value (--boundary left=0)"
         )
 
@@ -215,7 +218,10 @@ def _make_solver(A: csr_array, scheme: Scheme, graph: DualGraph, parameters: Set
     if solver == "amg":
         off = A - diags_array(A.diagonal())
         if not symmetric or off.data.max(initial=0.0) > 0:
-            raise InputError(f"scheme {scheme.name!r} has no symmetric M-matrix here: use direct, bicgstab or gmres")
+            raise InputError(
+                f"scheme {scheme.name!r} has no symmetric M-matrix on this mesh, which amg needs: use direct, "
+                "bicgstab or gmres"
+            )
         return Multigrid(A)
     method: Method = "gmres" if solver == "gmres" else "bicgstab"
     return Krylov(A, multigrid_or_ilu(A, near_system(scheme.equation, graph, parameters)), method)
@@ -235,5 +241,8 @@ def _solve(A: csr_array, right: np.ndarray, solver: AbstractSolver, name: str) -
             break
         T, left_over, residual = tried, rest, reached
     if not residual <= TOLERANCE:
-        raise NumericalError(f"scheme {name!r}: the steady state is not solved for: {residual:.1e} of it is left")
+        raise NumericalError(
+            f"scheme {name!r}: the steady state was not found: the relative residual is {residual:.1e}; try "
+            "another solver"
+        )
     return T, residual

@@ -140,7 +140,7 @@ class TrainedNetwork(AbstractMethod):
             numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
             if len(numbers) < len(self.parameters):
                 raise InputError(
-                    f"equation {self.equation.name!r}: only parameters that are one number are supported here"
+                    f"equation {self.equation.name!r}: trained networks support parameters that are one number only"
                 )
             padded = pad_graph(scaled, self.network.hops, dtype=dtype)
         return NetworkStepper(
@@ -180,7 +180,8 @@ class TrainedNetwork(AbstractMethod):
             own = self.parameters[self.equation.parameter(name).name]
             if not _is_same(value, own):
                 shown = value if isinstance(value, str | float | int) else describe_value(value)
-                raise InputError(f"{name} = {shown}: this network was trained with {name} = {own}, and has no other")
+                trained = f"this network was trained with {name} = {own} and has no other value"
+                raise InputError(f"{name} = {shown}: {trained}: leave {name} out")
         return self.parameters
 
 
