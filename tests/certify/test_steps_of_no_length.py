@@ -72,7 +72,7 @@ def test_what_changes_the_field_in_no_time_has_no_generator_and_no_order(
 def test_fluxes_of_a_reaction_must_be_passed_on_whole(output: str, holds: bool) -> None:
     conservation = measure_conservation(build(DECAY, "A*D*(T_N - T_P)/delta", output))
     assert conservation.holds is holds
-    assert ("does not add them up whole" in conservation_line(conservation, "").evidence) is not holds
+    assert ("does not add each of them in full" in conservation_line(conservation, "").evidence) is not holds
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rk4", "rkl2-8"])

@@ -76,8 +76,8 @@ def test_what_fails_is_stated(certificate: Certificate, euler: Scheme) -> None:
     text = summarise(
         replace(certificate, conservation=leaking, semidiscrete=wrong, stability=growing, claims=(claim,)), euler
     )
-    assert "; unstable at every time step; does not conserve the total heat; its limit of small steps is not" in text
-    assert text.endswith("contradicts its own claims: time_order." + QUICK)
+    assert "; unstable at every time step; does not conserve the total heat; its small-step limit is not" in text
+    assert text.endswith("contradicts its claims: time_order." + QUICK)
     doubtful = replace(certificate.stability, diverges_above=False)
     assert "irregular mesh, not confirmed by runs;" in summarise(replace(certificate, stability=doubtful), euler)
     tried = replace(certificate.stability, one_operator=False)

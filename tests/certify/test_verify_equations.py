@@ -205,7 +205,7 @@ def test_the_diffusivity_of_an_equation_with_a_capacity_is_relative_to_its_own()
 def test_a_constant_that_was_not_added_is_not_called_the_same() -> None:
     units = measure_units(find("euler", DECAY))
     assert units.shift is None
-    assert "a constant added to all: not asked" in units_line(units).evidence
+    assert "a constant added to all: not tested" in units_line(units).evidence
     assert "a constant added to all: same" in units_line(measure_units(find("euler", CARRIED))).evidence
 
 

@@ -64,5 +64,5 @@ def test_formulas_of_three_coordinates_are_certified_in_space() -> None:
 
 
 def test_the_plane_and_space_are_not_mixed() -> None:
-    with pytest.raises(InputError, match="one after the other"):
+    with pytest.raises(InputError, match="are certified separately"):
         verify("euler", quick=True, families=("squares", "cubes"))

@@ -116,11 +116,11 @@ def claims_left_out(request: Request) -> dict[str, str]:
     left_out = {}
     for family in request.scheme.claims.space:
         if family not in levels:
-            left_out[space_claim(family)] = "the family was not asked for"
+            left_out[space_claim(family)] = "the family was not requested"
         elif levels[family] < LEAST_LEVELS:
-            left_out[space_claim(family)] = f"an order needs {LEAST_LEVELS} levels, {levels[family]} were asked for"
+            left_out[space_claim(family)] = f"an order needs {LEAST_LEVELS} levels, {levels[family]} were requested"
     if request.mesh is not None:
-        left_out["time_order"] = "one mesh was asked for, without studies in time"
+        left_out["time_order"] = "only one mesh was requested, without refinement in time"
     return left_out
 
 
@@ -158,6 +158,6 @@ def transport_claims(scheme: Scheme, properties: TransportProperties | None) -> 
     if flux is None or properties is None:
         return ()
     measured = None if properties.monotone is None else properties.monotone.holds
-    reason = "intervals do not decide" if measured is None else ""
+    reason = "interval arithmetic does not decide it" if measured is None else ""
     holds = None if measured is None else measured == flux.monotone
     return (ClaimCheck("monotone", flux.monotone, measured, holds, reason=reason),)

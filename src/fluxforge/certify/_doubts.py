@@ -55,7 +55,7 @@ def _doubt(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None
     if derived and (linear_stages(scheme) is None or not scheme.equation.only_diffuses):
         return None
     if linear_stages(scheme) is None:
-        return f"nonlinear; that it solves the {scheme.equation.name} equation is not established"
+        return f"nonlinear: whether it solves the {scheme.equation.name} equation is not established"
     with jax.enable_x64(True), np.errstate(all="ignore"):
         try:
             wrong = other_equation(scheme)
@@ -64,7 +64,7 @@ def _doubt(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None
             return _doubt_on_mesh(scheme, graph, parameters) if scheme.equation.only_diffuses else None
         except NUMERICAL_FAILURES as error:
             reason = " ".join(str(error).split())
-            return f"that it solves the {scheme.equation.name} equation is not established ({reason})"
+            return f"whether it solves the {scheme.equation.name} equation is not established ({reason})"
 
 
 def _doubt_on_mesh(scheme: Scheme, graph: DualGraph, parameters: Settings) -> str | None:
@@ -85,4 +85,4 @@ def _describe_divergence(equation: Equation, graph: DualGraph, parameters: Setti
     name = equation.parameter(equation.velocity).normal_name
     share = relative_divergence(graph, resolve(equation, graph, parameters, time=0.0).slots[name])
     sentence = f"the discrete divergence of {equation.velocity} is {share:.1e} of the flow through a cell"
-    return f"{sentence}: constants are {'kept' if share <= DIVERGENCE_ROUND_OFF else 'not kept'}"
+    return f"{sentence}: constants are {'preserved' if share <= DIVERGENCE_ROUND_OFF else 'not preserved'}"

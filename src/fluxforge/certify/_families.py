@@ -186,7 +186,10 @@ def choose_levels(
     if stray := [family for family in wanted if family not in known]:
         raise InputError(f"unknown mesh family {stray[0]!r:.60}; known: {', '.join(known)}")
     if len({family in SPACE for family in wanted}) > 1:
-        raise InputError(f"families of the plane and of space ({', '.join(SPACE)}) are certified one after the other")
+        raise InputError(
+            f"families of the plane and of space ({', '.join(SPACE)}) are certified separately: give families of "
+            "one dimension only"
+        )
     if levels is not None and not 1 <= check_whole(levels, "levels") <= 7:
         raise InputError(f"levels should be between 1 and 7, got {levels}")
     chosen = (QUICK_SIZES if quick else FULL_SIZES) | SPACE

@@ -61,7 +61,7 @@ def _transport(certificate: Certificate, equation: Equation) -> Iterator[str]:
     if transport is None:
         return
     if transport.consistent is not None and not transport.consistent.holds:
-        yield "its flux is not one of the equation"
+        yield "its flux is not consistent with the equation"
     if transport.monotone is not None and transport.monotone.holds is not None:
         limit = "" if not transport.peclet_limit else f" up to cell Péclet number {transport.peclet_limit:.3g}"
         yield f"monotone{limit}" if transport.monotone.holds or limit else "not monotone"
@@ -164,11 +164,11 @@ def _faults(certificate: Certificate) -> Iterator[str]:
     """Defects of the scheme: wrong limits, dependence on units, contradicted claims."""
     for limit in (certificate.semidiscrete, certificate.rate):
         if limit is not None and not limit.holds:
-            yield "its limit of small steps is not the equation"
+            yield "its small-step limit is not the equation"
     if certificate.units is not None and not certificate.units.holds:
         yield "its result depends on the units"
     if certificate.contradicted:
-        yield f"contradicts its own claims: {', '.join(check.property for check in certificate.contradicted)}"
+        yield f"contradicts its claims: {', '.join(check.property for check in certificate.contradicted)}"
 
 
 def _list_not_established(certificate: Certificate) -> list[str]:

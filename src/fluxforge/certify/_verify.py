@@ -100,11 +100,11 @@ def verify(
     if mesh is not None and meshes:
         raise InputError("give one mesh or a sequence of meshes, not both")
     if meshes and (families is not None or levels is not None):
-        raise InputError("a sequence of meshes takes the place of families and levels: give one or the other")
+        raise InputError("give either a sequence of meshes, or families and levels, not both")
     if exact is not None:
         check_text(exact, "exact")
         if not meshes:
-            raise InputError("an exact solution belongs to a sequence of meshes: give meshes too")
+            raise InputError("an exact solution is used with a sequence of meshes only: give meshes too")
         try:
             differentiate_solution(exact)
         except ExpressionError as error:
@@ -117,7 +117,9 @@ def verify(
     chosen = () if alone else choose_levels(families, levels, quick=quick, dimension=scheme.dimension)
     for one in (*sequence, *([mesh] if mesh is not None else [])):
         if len(one.cells) > LARGEST_MESH:
-            raise InputError(f"{one.origin}: has {len(one.cells)} cells; a certificate takes up to {LARGEST_MESH}")
+            raise InputError(
+                f"{one.origin}: has {len(one.cells)} cells; certificates are computed for at most {LARGEST_MESH}"
+            )
     if sequence:
         check_sequence(sequence, exact, scheme.equation)
     request = Request(scheme, mesh, chosen, sequence, exact, quick)
@@ -130,7 +132,9 @@ def _load_meshes(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh,
     if isinstance(meshes, str | os.PathLike | Mesh) or not isinstance(meshes, Sequence):
         raise InputError("meshes should be a sequence of at least two meshes or paths, from coarse to fine")
     if meshes and not 2 <= len(meshes) <= MOST_MESHES:
-        raise InputError(f"a sequence of meshes has 2 to {MOST_MESHES} of them, from coarse to fine; got {len(meshes)}")
+        raise InputError(
+            f"meshes should be a sequence of 2 to {MOST_MESHES} meshes, from coarse to fine; got {len(meshes)}"
+        )
     return tuple(as_mesh(one, f"meshes[{k}]") for k, one in enumerate(meshes))
 
 

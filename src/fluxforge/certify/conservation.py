@@ -174,8 +174,8 @@ def conservation_line(conservation: Conservation, where: str) -> Line:
     name, verdict = "conservative", verdict_of(conservation.holds)
     if not conservation.states:
         kept = "antisymmetric" if conservation.antisymmetric else "not antisymmetric"
-        kept += "" if conservation.passed_on else ", and a cell does not add them up whole"
-        evidence = f"fluxes between cells are {kept}; what passes walls and what reacts is left aside"
+        kept += "" if conservation.passed_on else ", and a cell does not add each of them in full"
+        evidence = f"fluxes between cells are {kept}; fluxes through walls and reactions are not considered"
         how = "from the algebra" if conservation.by in ("", "algebra") else f"by {conservation.by}"
         return Line(name, verdict, evidence, f"{how}: F changes sign with its cells")
     W, parts = conservation.weight, []

@@ -172,7 +172,7 @@ def cost_line(cost: Cost, curves: tuple[CostCurve, ...], scheme: str) -> Line:
     others = [f"{name} {value / mine:.2g}×" for name, value in at_target.items() if mine and value]
     evidence = (
         f"{cost.stages} stage{'s' * (cost.stages != 1)}, {cost.flops:.0f} flops, {cost.bytes:.0f} bytes moved and "
-        f"{cost.memory:.0f} held per cell"
+        f"{cost.memory:.0f} bytes stored per cell"
     )
     if others:
         evidence += f"; bytes to an error of {TARGET_ERROR:g} in time, relative to this scheme: {', '.join(others)}"

@@ -86,7 +86,7 @@ def maximum_line(principle: MaximumPrinciple, where: str, words: Words = HEAT.wo
     method = "sign of every entry of ∂T'/∂T and of the boundary's share"
     if not principle.averages:
         method += ", and of what is added without them"
-        where += "; no maximum principle: constants do not stay as they are"
+        where += "; no maximum principle, since a step changes constant fields"
     if principle.over_fourier is None:
         return Line(name, Verdict.HOLDS, f"up to {LARGEST_STEP:g} {unit} at least, {where}", method)
     broken = f"a weight of {principle.weight:.1e} at cell {principle.cell}"

@@ -115,7 +115,8 @@ def check_sequence(meshes: Sequence[Mesh], exact: str | None, equation: Equation
     for before, mesh in pairwise(meshes):
         if len(mesh.cells) <= len(before.cells):
             raise InputError(
-                f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: coarse meshes come first"
+                f"{mesh.origin}: has {len(mesh.cells)} cells, no more than the mesh before it: order the meshes "
+                "from coarse to fine"
             )
     if exact is None:
         return tuple(scale_to_mesh(problem, meshes[-1]) for problem in problems_of(equation))
@@ -207,7 +208,7 @@ def _march(scheme: Scheme, graph: DualGraph, problem: Problem) -> tuple[float, f
     dt = FRACTION * reference_step(scheme.equation, graph, settings, u)
     steps = math.ceil(CROSSINGS * _crossing_time(scheme, graph, problem, u) / dt)
     if not 0 < steps <= MOST_STEPS:
-        raise NumericalError(f"a march of {steps} steps is too long")
+        raise NumericalError(f"marching to the steady state would take {steps} steps, which is too many")
     stepper = general_stepper(scheme, graph, dt=dt, parameters=settings, source=problem.source(graph), dtype="float64")
     apart = np.asarray(stepper.rollout(u, steps)) - u
     if not np.isfinite(apart).all():
@@ -224,7 +225,7 @@ def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.nda
     span = graph.centre.max(axis=0) - graph.centre.min(axis=0)
     slowest = float(np.quantile(slope, 0.05)) * float(np.abs(a).max())
     if slowest == 0:
-        raise NumericalError("nothing is carried")
+        raise NumericalError("no time in which the solution crosses the domain is defined: a f'(u) is 0")
     return float(span.max() / slowest)
 
 

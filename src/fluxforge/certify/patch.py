@@ -99,9 +99,9 @@ def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
     evidence = f"scaled residuals of degree 1, {evidence}; {where}"
     worst = max(tests, key=lambda test: test.residual[1])
     if not worst.residual[1] <= 1e-10:
-        evidence += f"; the field {worst.polynomial} is not kept at cell {worst.cell}"
+        evidence += f"; the largest residual is that of the field {worst.polynomial} at cell {worst.cell}"
     elif not exact:
-        evidence += "; constants are not kept"
+        evidence += "; constants are not preserved"
     return Line("linear fields are exact", verdict_of(exact), evidence, "patch tests with boundary data")
 
 
@@ -139,7 +139,7 @@ class Alignment:
             return "K n is parallel to d on every face"
         return (
             f"K n is not parallel to d on {self.share:.0%} of the faces, by up to {self.angle:.1f}°: "
-            f"a two-point flux is not consistent there, and refining does not mend it"
+            f"a two-point flux is not consistent there, and refining the mesh does not help"
         )
 
 

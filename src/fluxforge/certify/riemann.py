@@ -44,7 +44,7 @@ def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannPro
     at = np.linspace(*states, STATES)
     bend = np.broadcast_to(evaluate(sp.diff(f, u, 2), {u: at}, np), at.shape)
     if (bend > 0).any() and (bend < 0).any():
-        raise InputError("Riemann problems are made for a convex or a concave f")
+        raise InputError("Riemann problems need a convex or a concave f")
     low, high = states
     if not bend.any():
         return (_make_problem(equation, low, high), _make_problem(equation, high, low))
@@ -169,13 +169,15 @@ def _describe_study(study: RiemannStudy) -> str:
     text = f"{study.problem}: L1 " + " ".join(f"{error:.2e}" for error in study.errors)
     if study.speed is not None and study.problem.kind == "shock":
         text += f", speed {study.speed + 0.0:.3f} (exact {(study.problem.speed or 0.0) + 0.0:g})"
-    return text + (f", beyond both states by {study.overshoot:.2g}" if study.overshoot > OVERSHOOT else "")
+    return text + (
+        f", outside the range of the two states by {study.overshoot:.2g}" if study.overshoot > OVERSHOOT else ""
+    )
 
 
 def layer_line(layer: BoundaryLayer) -> Line:
     """The line on whether a steady boundary layer oscillates, and at which cell Péclet numbers."""
     parts = [
-        f"{peclet:g}: {'beyond the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
+        f"{peclet:g}: {'outside the values of the walls by ' + format(off, '.2g') if off > 1e-9 else 'none'}"
         for peclet, off in zip(layer.peclet, layer.overshoot, strict=True)
     ]
     verdict = verdict_of(max(layer.overshoot) <= 1e-9)

@@ -181,7 +181,7 @@ def generator_line(system: SemiDiscrete, words: Words = HEAT.words) -> Line:
         operator = (
             f"G differs from the plain flux by {system.plain_flux:.1e}, the boundary data by {system.walls:.1e}; "
             + ("another flux of the equation; " if system.two_point else "")
-            + f"it {'keeps' if system.linear_exact else 'does not keep'} linear fields"
+            + f"linear fields are {'exact' if system.linear_exact else 'not exact'}"
         )
         if system.smooth is not None:
             operator += f", and smooth fields obey the equation to {system.smooth:.1e} on {system.lattice}"
@@ -190,7 +190,11 @@ def generator_line(system: SemiDiscrete, words: Words = HEAT.words) -> Line:
         operator += f", a drift of {system.drift:.1e} {letter}" if system.drift else ""
     if system.proportional > 1e-10:
         operator += f"; G is not proportional to {words.parameters}: off by {system.proportional:.1e}"
-    source = "S enters as it is" if system.source <= 1e-10 else f"S enters wrongly: |∂N/∂Δt − I| = {system.source:.2g}"
+    source = (
+        "S enters unchanged"
+        if system.source <= 1e-10
+        else f"S has a wrong coefficient: |∂N/∂Δt − I| = {system.source:.2g}"
+    )
     tried = words.parameters if words == HEAT.words else "sizes of the parameters"
     method = f"complex-step ∂/∂Δt at Δt = 0, three {tried}, Dirichlet and Neumann walls"
     return Line("small-step limit is L, source is S", verdict_of(system.holds), f"{operator}; {source}", method)

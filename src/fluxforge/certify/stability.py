@@ -175,15 +175,20 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
         where += _describe_waves(stability.waves, words)
     if stability.dt_max is None:
-        reason = "no amplification factor: one cell between walls stays as it is, or is not a rational function of Δt"
+        reason = (
+            "no amplification factor: the step of one cell between walls changes nothing, or is not a rational "
+            "function of Δt"
+        )
         if stability.factor is not None:
-            reason = "modes grow, as where the flow converges, so that no region around the eigenvalues bounds the step"
+            reason = (
+                "modes grow (as they do where the flow converges), so that no bound on Δt follows from the eigenvalues"
+            )
             reason += "" if stability.waves is None else _describe_waves(stability.waves, words)
         return Line("stability", Verdict.UNKNOWN, reason, method)
     if stability.dt_max == 0:
         reason = "|R| > 1 for every Δt > 0" if stability.one_operator else "modes grow at the smallest steps"
         if (waves := stability.waves) is not None:
-            axis = "the imaginary axis" if waves.on_axis else "a curve that leaves the region at 0"
+            axis = "the imaginary axis" if waves.on_axis else "a curve that leaves the stability region at 0"
             reason = f"plane waves on {waves.lattice} have eigenvalues on {axis}, where |R| > 1 for every Δt > 0"
         return Line("no step is stable", Verdict.FAILS, f"{factor}; {reason}", method)
     if not stability.bound:
@@ -214,7 +219,7 @@ def _no_bound_line(stability: Stability, evidence: str, method: str, words: Word
     unit = words.step_symbol
     if stability.spectral:
         unlimited, limited = "every Δt keeps the eigenvalues stable", "eigenvalues stable up to"
-        caution = "these are eigenvalues of one mesh, complex ones, and no bound where G is not normal"
+        caution = "these are complex eigenvalues of one mesh, and no bound follows if G is not normal"
     else:
         low, high, count = TRIED_STEPS
         unlimited = f"spectral radius at most 1 at every step tried, up to {high:g} {unit}"

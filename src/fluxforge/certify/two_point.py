@@ -177,7 +177,7 @@ def monotone_line(slopes: Monotonicity, limit: float | None, states: Range) -> L
     method = f"interval bisection over {range_words(states)}"
     method += "" if slopes.peclet is None else f" and cell Péclet numbers |a·n| δ/K up to {slopes.peclet:g}"
     if slopes.holds is None:
-        evidence = f"∂F/∂u_P ≥ {slopes.rising.bound:.2g} and ∂F/∂u_N ≤ {-slopes.falling.bound:.2g} is all that is shown"
+        evidence = f"only ∂F/∂u_P ≥ {slopes.rising.bound:.2g} and ∂F/∂u_N ≤ {-slopes.falling.bound:.2g} are proved"
         return Line("monotone flux", Verdict.UNKNOWN, evidence, method)
     if slopes.holds:
         gap = "" if slopes.exactly else f" to within {-min(slopes.rising.bound, slopes.falling.bound):.1g}"
@@ -203,12 +203,12 @@ def entropy_line(e_flux: EFlux) -> Line:
     """The line on Osher's condition, from which convergence to the entropy solution follows."""
     name, method = "E-flux", "sign(u_N − u_P)(F − f(u) a·n) ≤ 0 for all u between"
     if e_flux.follows:
-        return Line(name, Verdict.HOLDS, "as every monotone flux is", "from monotonicity")
+        return Line(name, Verdict.HOLDS, "every monotone flux is an E-flux", "from monotonicity")
     if e_flux.holds is False:
         p, n, u = e_flux.at
-        evidence = f"F is on the wrong side of f(u) by {e_flux.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
+        evidence = f"the condition is violated by {e_flux.excess:.3g} at u_P = {p:.3g}, u_N = {n:.3g}, u = {u:.3g}"
         return Line(name, Verdict.FAILS, evidence, method)
-    evidence = f"no counterexample on a grid of 41³ states; F exceeds by {e_flux.excess:.2g}"
+    evidence = f"no counterexample on a grid of 41³ states; the largest value is {e_flux.excess:.2g}"
     return Line(name, Verdict.UNKNOWN, evidence, method)
 
 

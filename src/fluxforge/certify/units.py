@@ -231,5 +231,7 @@ def units_line(units: Units, words: Words = HEAT.words) -> Line:
 
 def _describe_change(value: float | None) -> str:
     if value is None:
-        return "not asked"
-    return "no number" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
+        return "not tested"
+    return (
+        "T' is not finite" if math.isinf(value) else "same" if value <= SAME_UNITS else f"T' − T changes by {value:.1e}"
+    )

@@ -193,7 +193,7 @@ def compare_with_bound(
 def check_problems(problems: Mapping[str, Problem]) -> None:
     """Raise InputError if there are no problems."""
     if not problems or any(each.dt.ndim != 1 or not each.dt.size for each in problems.values()):
-        raise InputError("problems: give at least one mesh, and on each a batch of at least one problem")
+        raise InputError("problems: give at least one mesh, and for each mesh a batch of at least one problem")
 
 
 Step = Callable[[Problem], State]
