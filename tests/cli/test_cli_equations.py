@@ -157,7 +157,7 @@ def test_a_run_speaks_the_words_of_its_equation(cli: Cli, mesh_file: Path, tmp_p
     assert "total Σ V u" in told.out
     assert "u at the end" in told.out
     assert "heat" not in told.out
-    assert "of the Courant step): take a smaller one" in only_line(cli(*words, "--dt-fraction", "1.5").err)
+    assert "of the Courant step): use a smaller step" in only_line(cli(*words, "--dt-fraction", "1.5").err)
     path.write_text(STORED, encoding="utf-8")
     told = cli("simulate", "euler", "--equation", path, "--set", "c=2", "--mesh", mesh_file, "--initial", "x")
     assert "total Σ c V u" in told.out

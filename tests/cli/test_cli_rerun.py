@@ -62,7 +62,7 @@ def test_saving_by_time_and_a_step_of_the_programs_choice(cli: Cli, tmp_path: Pa
         (("simulate", "euler", "--mesh", "MESH", "--dt", "fast"), "--dt 'fast': should be a number or auto"),
         (("simulate", "euler", "--mesh", "MESH", "--save-every", "often"), "--save-every 'often'"),
         (("simulate", "euler", "--mesh", "MESH", "--end-time", "1", "--steps", "3"), "--steps or --end-time"),
-        (("simulate", "euler", "--mesh", "MESH", "--end-time", "-1"), "end_time -1 should be after the time 0"),
+        (("simulate", "euler", "--mesh", "MESH", "--end-time", "-1"), "end_time -1 should be later than the time 0"),
         (
             ("simulate", "euler", "--mesh", "MESH", "--boundary", "left=robin:-1:0"),
             "'left' is -1; it should be 0 or more",
@@ -75,7 +75,7 @@ def test_saving_by_time_and_a_step_of_the_programs_choice(cli: Cli, tmp_path: Pa
         (("simulate", "euler", "--mesh", "MESH", "--source", "1/(t*x)"), "the source"),
         (
             ("simulate", "rk4", "--equation", "advection", "--set", "velocity=(1, 0)", "--mesh", "MESH", *ROBIN),
-            "equation 'advection' has no diffusion: it takes no robin wall",
+            "equation 'advection' has no diffusion, so that a robin wall is not possible",
         ),
     ],
 )

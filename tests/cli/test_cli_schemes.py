@@ -64,7 +64,7 @@ def test_a_scheme_that_is_not_linear_has_no_stability_function(cli: Cli, tmp_pat
     for flux in ("alpha*A/delta*(T_N**2 - T_P**2)", "alpha*A/delta*(T_N - T_P)*(1 + T_N**2)"):
         document["stages"][0]["messages"]["z"]["expression"] = flux
         path.write_text(json.dumps(document))
-        assert "R(z) none: the scheme is nonlinear" in " ".join(cli("schemes", path).out.split())
+        assert "R(z) none: the step is not linear in T" in " ".join(cli("schemes", path).out.split())
         record = cli("schemes", path, "--json").json
         assert record["amplification"] is None
         assert record["linear"] is False
@@ -151,6 +151,6 @@ def test_new_code_does_not_stand_beside_the_mesh_of_earlier_code(cli: Cli, tmp_p
     before = (tmp_path / "heat.c").read_text(encoding="utf-8")
     told = cli("export", "rk4", *export[2:], "--overwrite")
     assert (told.code, told.out) == (2, "")
-    assert "heat_mesh.h: is the mesh of earlier code: give --mesh FILE" in " ".join(told.err.split())
+    assert "heat_mesh.h: exists already and is the mesh of earlier code: give --mesh FILE" in " ".join(told.err.split())
     assert (tmp_path / "heat.c").read_text(encoding="utf-8") == before
     assert cli("export", "rk4", *export[2:], "--mesh", mesh_file, "--overwrite").code == 0

@@ -90,13 +90,13 @@ def test_ways_to_say_the_same_velocity(cli: Cli, halves: Path, tmp_path: Path) -
         assert each.json["energy"] == pytest.approx(told[0].json["energy"], rel=1e-13)
         (note,) = each.json["notes"]
         assert note.startswith("the discrete divergence of velocity is ")
-        assert note.endswith("of the flow through a cell: constants are kept")
+        assert note.endswith("of the flow through a cell: constants are preserved")
 
 
 def test_a_velocity_with_sources_is_noted(cli: Cli, halves: Path) -> None:
     told = run(cli, halves, "euler", "advection", "--set", "velocity=(x, y)", "--initial", 1, "--steps", 2)
     (note,) = told.json["notes"]
-    assert note.endswith(": constants are not kept")
+    assert note.endswith(": constants are not preserved")
 
 
 def test_a_reaction_is_replaced(cli: Cli, halves: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_name_is_given_once(cli: Cli, halves: Path) -> None:
     told = run(cli, halves, "euler", "conduction", "--set", "k=1", "--set", "k=2")
     assert "--set k is given twice" in only_line(told.err)
     told = cli("simulate", "euler", "--mesh", halves, "--set", "reaction=-T")
-    assert "--set reaction should be a formula of the unknown, with --equation NAME" in only_line(told.err)
+    assert "--set reaction should be a formula of the unknown, together with --equation NAME" in only_line(told.err)
 
 
 def test_a_file_of_another_size_is_refused(cli: Cli, halves: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_run_without_a_formula_is_refused_in_one_line(cli: Cli, mesh_file: Pat
     run = finish_experiment(tmp_path / "run", None)
     outcome = cli("simulate", run, "--mesh", mesh_file, "--set", "velocity=(1, 0)")
     assert outcome.code == 2
-    assert outcome.err == f"error: {run}: the run has no formula to simulate with\n"
+    assert outcome.err == f"error: {run}: the run has no formula, so it cannot be used as a scheme\n"
 
 
 def test_its_network_is_refused_with_what_to_take_instead(tmp_path: Path) -> None:

@@ -33,13 +33,13 @@ def test_a_steady_state_is_printed_and_written(cli: Cli, plate: Path, tmp_path: 
     ("options", "words"),
     [
         (("euler", "--boundary", "insulated"), "no wall is held at a value"),
-        (("euler", "--compare", "rk4", "--boundary", WALLS), "--steady takes one scheme"),
-        (("euler", "--solver", "cg", "--boundary", WALLS), "--steady takes --solver auto, direct"),
-        (("euler", "--end-time", "1", "--boundary", WALLS), "--steady takes no steps"),
-        (("euler", "--dt", "auto", "--boundary", WALLS), "--steady takes no steps"),
+        (("euler", "--compare", "rk4", "--boundary", WALLS), "--steady computes one field with one scheme"),
+        (("euler", "--solver", "cg", "--boundary", WALLS), "--solver with --steady should be one of auto, direct"),
+        (("euler", "--end-time", "1", "--boundary", WALLS), "--steady takes no time steps"),
+        (("euler", "--dt", "auto", "--boundary", WALLS), "--steady takes no time steps"),
         (
             ("corrected", "--equation", "anisotropic", "--set", "K=((2, 1), (1, 2))", "--boundary", "left=robin:1:0"),
-            "the boundary condition of 'left': scheme 'corrected' takes no robin wall with the tensor K",
+            "the boundary condition of 'left': scheme 'corrected' does not support a robin wall with the tensor K",
         ),
     ],
 )

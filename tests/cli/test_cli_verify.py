@@ -87,7 +87,7 @@ def test_ones_own_sequence_and_solution(cli: Cli, sequence: str) -> None:
     told = cli("verify", "euler", "--quick", "--meshes", sequence, "--exact", "sin(pi*x)*y")
     assert told.code == 0
     assert "your meshes, sin(pi*x)*y: converges, order 2.0" in " ".join(told.out.split())
-    assert "left out: the family was not asked for" in " ".join(told.out.split())
+    assert "left out: the family was not requested" in " ".join(told.out.split())
 
 
 def test_ones_own_mesh(cli: Cli, mesh_file: Path) -> None:

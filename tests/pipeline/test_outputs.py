@@ -186,4 +186,6 @@ def test_a_search_that_the_clock_ended_is_told_in_the_document_and_on_the_termin
         document = json.loads(captured.out)
         assert document["ended_by_clock"] == ["T_new"]
         assert [front["ended_by_clock"] for front in document["fronts"].values()] == [False, True]
-        assert "warning: the time limit search.seconds stopped the search for T_new" in " ".join(captured.err.split())
+        assert "warning: the search was stopped by its time limit, search.seconds, for T_new" in " ".join(
+            captured.err.split()
+        )

@@ -105,7 +105,7 @@ def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_code_is_not_written_over_the_module_it_imports(name: str, tmp_path: Path, capsys) -> None:
     assert main(["export", "euler", "--to", name, "-o", str(tmp_path / f"{name}.py")]) == 2
-    assert f"would hide the module {name}" in capsys.readouterr().err.replace("\n", " ")
+    assert f"has the name of the module {name}" in capsys.readouterr().err.replace("\n", " ")
     assert list(tmp_path.iterdir()) == []
 
 

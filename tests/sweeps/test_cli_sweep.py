@@ -53,7 +53,7 @@ def test_a_sweep_prints_a_line_per_change_and_tables_at_its_end(
         (("--over", "network.hops=1,2", "--set", "data.kind=two-cells"), "data.kind"),
         ((), "--over is missing"),
         (("--resume", "nowhere"), "nowhere: no such folder"),
-        (("--resume", "x", "--over", "seed=0:2"), "--resume goes on with a sweep as it was begun"),
+        (("--resume", "x", "--over", "seed=0:2"), "--resume continues a sweep with its own settings"),
     ],
 )
 def test_bad_input_is_one_line_before_anything_runs(

@@ -144,9 +144,10 @@ EQUATIONS = (
 LARGEST_COUNT = 10**15
 EXAMPLES = "Examples:"
 BOUNDARY = (
-    'Boundary conditions, separated by commas: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". Before = '
-    "stands a tag of the mesh, or rest for all tags that are not named; a condition alone holds like that of rest. "
-    "Conditions: a value u = g; neumann:Q for ∂u/∂n = Q, n outward; insulated for ∂u/∂n = 0; robin:H:T for "
+    'Boundary conditions, separated by commas: "left=1, right=neumann:0, top=robin:H:T, rest=insulated". Each '
+    "is TAG=CONDITION with a boundary tag of the mesh, or rest for all tags that are not named; CONDITION alone means "
+    "rest=CONDITION. Conditions: a value u = g; neumann:Q for ∂u/∂n = Q, n outward; insulated for ∂u/∂n = 0; "
+    "robin:H:T for "
     "−K ∂u/∂n = H (u − T); periodic:TAG; inflow:VALUE, the value where the flow enters (inflow alone: 0). Values are "
     "formulas of x, y and t. Default: u = 0, or inflow with free outflow if the equation has a velocity. May be "
     "repeated."

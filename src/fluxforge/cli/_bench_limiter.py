@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def limiter(
     triangles: Annotated[
-        bool, typer.Option(help="Also measure limiters on triangles, beside slopes limited cell by cell.")
+        bool,
+        typer.Option(help="Also measure limiters on triangles, and compare them with slopes limited cell by cell."),
     ] = True,
     figure: Annotated[
         Path | None,
@@ -28,7 +29,7 @@ def limiter(
         from fluxforge.bench._limiter import bench_limiter
 
         if figure is not None and not triangles:
-            raise InputError("--figure draws fields on triangles: leave --no-triangles out")
+            raise InputError("--figure draws fields on triangles: leave out --no-triangles")
         measured = bench_limiter(lambda name: tell(f"measuring: {name}"), triangles=triangles)
         if figure is not None:
             _save_figure(measured, figure)

@@ -70,7 +70,9 @@ def _show_list(schemes: Sequence[Scheme]) -> None:
             console().print(Padding(scheme.summary, (0, 0, 0, 2)))
             show_pairs((f"  {key}", value) for key, value in zip(COLUMNS[1:], _row(scheme)[1:], strict=True))
     show()
-    console().print("These are claims; a dash: no claim. `fluxforge schemes NAME` shows the formulas.")
+    console().print(
+        "These are the claims of the schemes; a dash means no claim. `fluxforge schemes NAME` shows the formulas."
+    )
     show()
     console().print("Names combine as SPACE, TIME or SPACE-TIME, as in corrected-implicit:")
     for title, parts in _list_parts().items():
@@ -115,7 +117,7 @@ def _describe_stage(stage: Stage, *, last: bool) -> Iterator[tuple[str, str]]:
     for name, message in stage.messages.items():
         yield f"  {name} = {SUMS[message.hop][0]}", to_text(message.expression)
     for name, output in stage.outputs.items():
-        ghost = "" if last else f"   (a ghost shows {GHOSTS[output.ghost]})"
+        ghost = "" if last else f"   (at a ghost: {GHOSTS[output.ghost]})"
         yield f"  {name} =", f"{to_text(output.expression)}{ghost}"
 
 
@@ -131,7 +133,7 @@ def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
 def _describe_factor(scheme: Scheme) -> str:
     """A text with R(z) and a remark if no step is stable, or with the reason why there is no R(z)."""
     if linear_stages(scheme) is None:
-        return "none: the scheme is nonlinear, its step is not linear in T"
+        return "none: the step is not linear in T"
     factor = amplification(scheme)
     if factor is None:
         return "none: the scheme has no amplification factor on one cell between walls at T = 0"
@@ -142,7 +144,7 @@ def _describe_factor(scheme: Scheme) -> str:
 
 def _describe_claims(claims: Claims) -> Iterator[tuple[str, str]]:
     yield "  order in time", _format_order(claims)
-    reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 from z = 0 down to minus this"
+    reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 for z from 0 down to minus this value"
     yield "  stable to", f"{_format_limit(claims)} ({reach})"
     yield "  conserves heat", f"{_yes_or_no(claims.conservative)} (Σ V T is constant under insulation)"
     yield "  exact if T is linear", _yes_or_no(claims.linear_exact)

@@ -74,11 +74,11 @@ def verify(
         {
             "--mesh or --meshes is given more than once: a sequence is --meshes a.msh,b.msh,c.msh": len(mesh or []) > 1
             or len(meshes or []) > 1,
-            "--mesh is one mesh: --families, --levels and --meshes refine, give one or the other": mesh
+            "--mesh certifies on one mesh, without refinement: leave out --families, --levels and --meshes": mesh
             and (refined or meshes),
-            "--meshes takes the place of --families and --levels: give one or the other": meshes and refined,
-            "--exact is the solution on a sequence of meshes: give --meshes too": exact is not None and not meshes,
-            "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
+            "--meshes replaces --families and --levels: give only one of the two": meshes and refined,
+            "--exact is used with --meshes only: give --meshes too": exact is not None and not meshes,
+            "--overwrite needs a folder to write to: give -o FOLDER": overwrite and output is None,
         }
     )
     if output is not None and (output / CERTIFICATE).exists() and not overwrite:

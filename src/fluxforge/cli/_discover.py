@@ -97,7 +97,7 @@ def _merge_changes(option_changes: "Changes", settings: list[str]) -> "Changes":
 
     more = recipe.assignments(settings)
     if twice := sorted(option_changes.keys() & more.keys()):
-        raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by an option of its own")
+        raise typer.BadParameter(f"field '{twice[0]}' is given twice: by --set and by its own option")
     return {**option_changes, **more}
 
 
@@ -146,7 +146,9 @@ def reproduce(
             metavar="N", help="Networks per arm or recipe (default: by preset); of the gallery also a range, 10:20."
         ),
     ] = None,
-    workers: Annotated[int | None, count("--workers", text="Runs of the gallery at a time (default: 1).")] = None,
+    workers: Annotated[
+        int | None, count("--workers", text="Number of runs of the gallery in parallel (default: 1).")
+    ] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Training steps (default: by preset).")] = None,
     again: Annotated[bool, typer.Option("--again", help="Run finished parts again.")] = False,
     check: Annotated[
@@ -171,10 +173,10 @@ def reproduce(
         run_gallery(output / GALLERY, seeds, 1 if workers is None else workers, as_json=as_json)
         return
     if workers is not None:
-        raise typer.BadParameter(f"--workers is for {GALLERY}: parts of the paper run one after another")
+        raise typer.BadParameter(f"--workers applies to {GALLERY} only: parts of the paper run one after another")
     for name in names:
         if name == GALLERY:
-            raise typer.BadParameter(f"{GALLERY} is no part of the paper: run it by itself")
+            raise typer.BadParameter(f"{GALLERY} is not a part of the paper: run it by itself")
         if name not in PARTS:
             raise typer.BadParameter(f"there is no part {name!r}; choose from {', '.join(PARTS)}")
     if preset not in PRESETS:
@@ -184,7 +186,7 @@ def reproduce(
     with show_status("loading", quiet=as_json):
         from fluxforge.cli._reproduction import run
     if seeds is not None and not (seeds.isascii() and seeds.isdigit()):
-        raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks")
+        raise typer.BadParameter(f"--seeds {seeds!r:.40}: expected a number of networks, such as 10")
     changes = {"seeds": None if seeds is None else int(seeds), "training.steps": steps}
     settings = {name: value for name, value in changes.items() if value is not None}
     run(names, output, check=check, as_json=as_json, preset=preset, changes=settings, again=again)

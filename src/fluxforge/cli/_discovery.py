@@ -48,7 +48,7 @@ def _run(work: Callable[[Progress], Run], name: str, folder: Path, as_json: bool
     with offer_resume("discover", folder, "run.json"), question_bar(name, quiet=as_json) as tell:
         run = work(count_done(tell))
     if isinstance(run.result, Discovery) and run.result.ended_by_clock:
-        limit = "the time limit search.seconds stopped the search for"
+        limit = "the search was stopped by its time limit, search.seconds, for"
         warn(f"{limit} {', '.join(run.result.ended_by_clock)}: a faster or slower machine may find other formulas")
     if as_json:
         show_json(run.document)
@@ -122,9 +122,12 @@ def _explain_outcome(result: Discovery) -> str:
     if result.verdict == "approximation" and result.expected == "recovered":
         return f"the formula is an approximation, but a recovery was expected: {reason}"
     if result.scheme is None and result.verdict == "recovered":
-        return "the formula is no scheme of the recipe's equation"
+        return "the formula is not a scheme of the recipe's equation"
     order = result.order_in_time
-    return f"the recipe expects an order in time other than {f'{order:.2f}' if isinstance(order, float) else 'none'}"
+    return (
+        f"the order in time is {f'{order:.2f}' if isinstance(order, float) else 'not known'}, and the recipe expects "
+        "another"
+    )
 
 
 def _show_formula(result: Discovery) -> None:

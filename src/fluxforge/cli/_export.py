@@ -37,7 +37,7 @@ def export(
     mesh: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Mesh to write beside C (a header), NumPy or JAX code (an .npz file); needs -o."
+            metavar="FILE", help="Mesh to export with C (as a header), NumPy or JAX code (as an .npz file); needs -o."
         ),
     ] = None,
     boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=BOUNDARY)] = None,
@@ -49,11 +49,12 @@ def export(
     """
     refuse_if(
         {
-            "--mesh is written beside C, NumPy or JAX code: give --to c, numpy or jax": mesh is not None
+            "--mesh can be exported only with C, NumPy or JAX code: give --to c, numpy or jax": mesh is not None
             and to not in MESH_FORMATS,
-            "--mesh is written beside the code: give -o FILE for it": mesh is not None and output is None,
-            "--boundary belongs to a mesh: give --mesh FILE with it": boundary and mesh is None,
-            "--overwrite is about a file to write: give -o FILE with it": overwrite and output is None,
+            "--mesh is written to the folder of the code: give -o FILE for the code": mesh is not None
+            and output is None,
+            "--boundary is used with a mesh only: give --mesh FILE too": boundary and mesh is None,
+            "--overwrite needs a file to write: give -o FILE": overwrite and output is None,
         }
     )
     import numpy as np
@@ -69,12 +70,17 @@ def export(
     beside = output.with_name(f"{output.stem}_mesh.{MESH_FORMATS.get(to, 'h')}")
     files = (output,) if mesh is None else (output, beside)
     if output.name in ("numpy.py", "jax.py"):
-        raise InputError(f"{output}: would hide the module {output.stem} that the code imports: give another name")
+        raise InputError(
+            f"{output}: has the name of the module {output.stem}, which the code imports: give another name"
+        )
     for path in files:
         if path.exists() and not overwrite:
             raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
     if mesh is None and output.exists() and beside.exists():
-        raise InputError(f"{beside}: is the mesh of earlier code: give --mesh FILE to replace it, or remove it first")
+        raise InputError(
+            f"{beside}: exists already and is the mesh of earlier code: give --mesh FILE to replace it, or "
+            "remove it first"
+        )
     resolved_scheme = find(scheme, equation)
     code = _code(resolved_scheme, to)
     if mesh is None:

@@ -104,9 +104,9 @@ def family(
 ) -> None:
     """Generate a structured mesh of a family, for refinement studies."""
     if name is Family.TWO_CELLS and n is not None:
-        raise InputError("the family two-cells has one size: omit -n")
+        raise InputError("the family two-cells has only one size: leave out -n")
     if name is not Family.JITTERED and not (jitter is None and seed is None):
-        raise InputError(f"--jitter and --seed are for the family jittered, not for {name.value}")
+        raise InputError(f"--jitter and --seed apply to the family jittered only, not to {name.value}")
     size = 20 if n is None else n
     more = {Family.TWO_CELLS: (), Family.JITTERED: (size, 0.2 if jitter is None else jitter, seed or 0)}
     _generate(GENERATORS[name], more.get(name, (size,)), {}, output, plot, as_json)

@@ -39,7 +39,7 @@ def read_settings(
         return equation, settings
     reaction = settings.pop(REACTION)
     if equation is None or not isinstance(reaction, str):
-        raise InputError(f"--set {REACTION} should be a formula of the unknown, with --equation NAME")
+        raise InputError(f"--set {REACTION} should be a formula of the unknown, together with --equation NAME")
     return find(equation, reaction=reaction), settings
 
 

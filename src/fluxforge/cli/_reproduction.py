@@ -88,9 +88,12 @@ def _show_comparison(compared: Comparison) -> None:
     if not compared.verdicts:
         show("no verdict differs")
     if compared.kept_rates:
-        show(f"judged with the kept rates over seeds, as rates was not run here: {', '.join(compared.kept_rates)}")
+        show(
+            "judged with the kept rates over seeds, since the part 'rates' was not run here: "
+            f"{', '.join(compared.kept_rates)}"
+        )
     if compared.unjudged:
-        show(f"judged in one of the two only: {', '.join(compared.unjudged)}")
+        show(f"judged in only one of the two results: {', '.join(compared.unjudged)}")
     for part in compared.parts:
         _show_part(part)
     for name in compared.only_kept:
@@ -211,7 +214,7 @@ def run_gallery(folder: Path, seeds: str, workers: int, *, as_json: bool) -> Non
         show(f"processor: {gallery.hardware}; data: {folder / 'gallery.json'}, {folder / 'gallery.md'}")
     fooled = [row.exhibit for row in gallery.rows if row.decoy and row.same and row.verdict == "recovered"]
     if fooled:
-        say("error", f"decoys were taken for the textbook's flux: {', '.join(fooled)}", style="bold red")
+        say("error", f"decoys were wrongly identified as the textbook's flux: {', '.join(fooled)}", style="bold red")
         raise typer.Exit(1)
 
 

@@ -167,9 +167,10 @@ def simulate(
         {
             "give --dt or --dt-fraction, not both": dt is not None and dt_fraction is not None,
             "--gif needs a folder to write to: give -o FOLDER": gif and output is None,
-            "--overwrite is about a folder to write to: give -o FOLDER": overwrite and output is None,
+            "--overwrite needs a folder to write to: give -o FOLDER": overwrite and output is None,
             "give --steps or --end-time, not both": steps is not None and end_time is not None,
-            "--steady takes no steps: leave out what is about time (--dt, --end-time, --steps, …)": steady and timed,
+            "--steady takes no time steps: leave out the options of time steps (--dt, --end-time, --steps, …)": steady
+            and timed,
             "--restart takes scheme, mesh and problem from the folder: leave them out": restart and stated,
             "give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER": not scheme
             and not restart,

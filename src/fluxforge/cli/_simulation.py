@@ -126,7 +126,7 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     if run.has_step:
         return run.network
     if run.scheme is None:
-        raise InputError(f"{name}: the run has no formula to simulate with")
+        raise InputError(f"{name}: the run has no formula, so it cannot be used as a scheme")
     return run.scheme
 
 
@@ -219,9 +219,9 @@ def run_steady(
 ) -> None:
     """Solve for the steady state of one scheme; raises InputError for several schemes, --gif or another solver."""
     if len(names) > 1 or output.gif:
-        raise InputError("--steady takes one scheme and writes one field: leave out --compare and --gif")
+        raise InputError("--steady computes one field with one scheme: leave out --compare and --gif")
     if solver not in SOLVERS_OF_STEADY_STATES:
-        raise InputError(f"--steady takes --solver {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
+        raise InputError(f"--solver with --steady should be one of {', '.join(SOLVERS_OF_STEADY_STATES)}; got {solver}")
     with show_status("solving for the steady state", quiet=output.as_json):
         state = steady(
             names[0],

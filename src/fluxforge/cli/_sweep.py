@@ -52,9 +52,11 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Set a field in all runs. May be repeated."),
     ] = None,
-    workers: Annotated[int | None, count("--workers", text="Runs at a time (default: one per core).")] = None,
+    workers: Annotated[
+        int | None, count("--workers", text="Number of runs in parallel (default: one per core).")
+    ] = None,
     on: Annotated[
-        str, typer.Option(metavar="processes|ray", help="Where to run: processes of this machine, or a Ray cluster.")
+        str, typer.Option(metavar="processes|ray", help="Where to run: local processes, or a Ray cluster.")
     ] = "processes",
     output: Annotated[
         Path | None,
@@ -75,7 +77,9 @@ def sweep(
     exit code is 1 if a run failed with an error; verdicts do not change it.
     """
     if resume is not None and (recipe or over or settings or output or preset):
-        raise typer.BadParameter("--resume goes on with a sweep as it was begun: give only --workers, --on and --json")
+        raise typer.BadParameter(
+            "--resume continues a sweep with its own settings: give only --workers, --on and --json with it"
+        )
     if resume is None and not over:
         raise typer.BadParameter("--over is missing: give the values of a field, such as --over seed=0:10")
     # This process only reads versions and the memory of the device, which it must not reserve: its workers use it.
