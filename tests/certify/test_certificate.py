@@ -110,6 +110,12 @@ def test_on_ones_own_mesh():
     assert any("right_triangles(6)" in line.evidence for line in certificate.lines)
 
 
+def test_families_and_levels_are_refused_beside_a_mesh_which_would_leave_them_out():
+    for options in ({"families": ("squares",)}, {"levels": 3}):
+        with pytest.raises(InputError, match="a mesh, or families and levels, not both"):
+            verify("euler", mesh=two_cells(), **options)
+
+
 def test_on_the_smallest_mesh():
     json.dumps(verify("corrected", mesh=two_cells()).to_document(), allow_nan=False)
 

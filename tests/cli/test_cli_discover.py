@@ -145,7 +145,7 @@ def test_a_run_of_another_architecture_is_refused(cli: Cli, run: Path) -> None:
     described.write_text(described.read_text().replace('"width": 4', '"width": 8'))
     told = cli("discover", "--resume", run)
     assert told.code == 2
-    assert "another architecture" in only_line(told.err)
+    assert "its recipe is not the one" in only_line(told.err)
 
 
 def _interrupted(folder: Path, number: signal.Signals) -> tuple[int, list[str]]:

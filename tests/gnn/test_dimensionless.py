@@ -54,7 +54,7 @@ def test_the_usual_features_see_lengths() -> None:
 
 def test_what_cannot_be_dimensionless_is_refused_by_its_fields() -> None:
     spec = recipe.load("first-order")
-    with pytest.raises(InputError, match=r"network\.features.*one-hop"):
+    with pytest.raises(InputError, match=r"network\.features.*one hop"):
         recipe.override(recipe.load("two-hop"), {"network.features": "dimensionless"})
     with pytest.raises(InputError, match=r"'burgers' is not linear in u, as dimensionless features need"):
         recipe.override(spec, {"network.features": "dimensionless", "equation": "burgers", "diffusivity": None})

@@ -150,6 +150,8 @@ def test_columns_of_unequal_records_are_filled_with_nan() -> None:
     np.testing.assert_array_equal(columns["a"], [[1.0, np.nan], [np.nan, np.nan]])
     np.testing.assert_array_equal(columns["b"], [np.nan, 3.0])
     assert dict(MetricColumns([])) == {}
+    assert repr(columns) == "MetricColumns(2 rows, step, a, b)"
+    assert repr(MetricColumns([])) == "MetricColumns(0 rows)"
 
 
 def test_pandas_is_asked_for_by_name_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

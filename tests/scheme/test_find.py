@@ -14,7 +14,7 @@ def test_a_run_is_as_good_as_its_scheme(tmp_path):
 
 def test_a_run_whose_formula_is_not_believed_has_none(tmp_path):
     save(find("midpoint"), tmp_path / "candidate.json")
-    with pytest.raises(SchemeError, match=r"holds no scheme\.json"):
+    with pytest.raises(SchemeError, match=r"holds no scheme\.json.*is in candidate\.json"):
         find(tmp_path)
 
 

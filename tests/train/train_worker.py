@@ -14,6 +14,10 @@ from fluxforge.train import train
 SPEC = tiny(chunk=1, checkpoint_every=3)
 
 
+# Steps after which a process that its alarm has missed is killed: two kills come before the last of the 40 steps.
+MOST_LATER = 5
+
+
 def say(text: object) -> None:
     os.write(1, f"{text}\n".encode())
 
@@ -21,7 +25,9 @@ def say(text: object) -> None:
 def run(folder: str, steps: int, later: float) -> None:
     """Train from the last checkpoint, printing every step; after so many of them, set an alarm that ends the process.
 
-    It goes off after `later` seconds of this process's own processor time: how busy the machine is does not matter.
+    It goes off after `later` seconds of this process's own processor time, so that it may strike anywhere in a step.
+    The kernel looks at such alarms only at its clock ticks, which may miss a process that rarely runs for long: a few
+    steps later the process kills itself.
     """
     told = 0
 
@@ -31,6 +37,8 @@ def run(folder: str, steps: int, later: float) -> None:
         told += 1
         if told == steps:
             signal.setitimer(signal.ITIMER_VIRTUAL, later)  # the signal's default action ends a process at once
+        elif steps and told == steps + MOST_LATER:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     new = not os.path.exists(folder)
     opened = RunFolder.create(folder, description={}, warn=say) if new else RunFolder.open(folder, warn=say)

@@ -99,8 +99,9 @@ def verify(
     mesh = None if mesh is None else as_mesh(mesh)
     if mesh is not None and meshes:
         raise InputError("give one mesh or a sequence of meshes, not both")
-    if meshes and (families is not None or levels is not None):
-        raise InputError("give either a sequence of meshes, or families and levels, not both")
+    if (meshes or mesh is not None) and (families is not None or levels is not None):
+        given = "a sequence of meshes" if meshes else "a mesh"
+        raise InputError(f"give either {given}, or families and levels, not both")
     if exact is not None:
         check_text(exact, "exact")
         if not meshes:

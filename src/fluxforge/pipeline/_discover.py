@@ -64,8 +64,9 @@ def discover(
     """Run a recipe in a new folder.
 
     The recipe is a shipped one by name, a TOML file, or a `Recipe`; `changes` are fields of it by their names with
-    dots, such as `{"training.steps": 5000}`. The folder is runs/RECIPE, with a number after it if that is taken,
-    unless `output` is given. Raises InputError for an argument or a recipe that cannot be used.
+    dots, such as `{"training.steps": 5000}`; a table, as in `{"training": {"steps": 5000}}`, replaces the whole table
+    of the recipe. The folder is runs/RECIPE, with a number after it if that is taken, unless `output` is given. Raises
+    InputError for an argument or a recipe that cannot be used.
     """
     _check_arguments(source, output, changes, command, tell, warn)
     spec = source if isinstance(source, recipe.Recipe) else recipe.load(source)

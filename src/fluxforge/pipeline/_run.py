@@ -94,7 +94,7 @@ class MetricColumns(Mapping[str, np.ndarray]):
 
     def __repr__(self) -> str:
         rows = len(next(iter(self._columns.values()), ()))
-        return f"MetricColumns({rows} rows: {', '.join(self._columns)})"
+        return f"MetricColumns({rows} rows{''.join(f', {name}' for name in self._columns)})"
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; the seeds of a loss term are columns `name[0]`, `name[1]` and so on.
@@ -160,7 +160,8 @@ class Run:
         if isinstance(result, SkewResult):
             return f"{result.verdict}; {result.reasons[0].partition(': ')[2]}"
         least = None if result.explained is None else result.explained.least
-        return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's step explained")
+        what = "step" if self.has_step else "flux"
+        return str(self.verdict) + ("" if least is None else f", {least:.1%} of the network's {what} explained")
 
     def _files(self, names: Sequence[str]) -> list[Path]:
         return [self.folder / name for name in names if (self.folder / name).exists()]

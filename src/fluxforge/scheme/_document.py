@@ -330,7 +330,7 @@ def find(
         methods = ", ".join(TABLEAUX)
         raise SchemeError(
             f"scheme {resolved_scheme.name!r} belongs to the equation {resolved_scheme.equation.name!r}, "
-            f"not of {equation.name!r}; methods for every equation: {methods}"
+            f"not to {equation.name!r}; methods for every equation: {methods}"
         )
     return resolved_scheme
 
@@ -346,7 +346,9 @@ def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, di
     if Path(name).suffix == ".json" or Path(name).is_file():
         return load(name)
     if Path(name).is_dir():
-        raise SchemeError(f"{name}: holds no scheme.json; a run writes one when its formula is accepted")
+        kept = "candidate.json"
+        hint = f"; the formula that was not accepted is in {kept}" if (Path(name) / kept).is_file() else ""
+        raise SchemeError(f"{name}: holds no scheme.json; a run writes one when its formula is accepted{hint}")
     close = nearest_name(name)
     hint = f" Did you mean {close!r}?" if close else ""
     raise SchemeError(
