@@ -1,3 +1,5 @@
+"""A certificate as a page: what it shows, how it is typeset, and the files beside it."""
+
 import re
 from dataclasses import replace
 
@@ -5,7 +7,7 @@ import pytest
 
 from fluxforge.certify import verify
 from fluxforge.report import write_certificate
-from fluxforge.report._certificate_page import stability_figure
+from fluxforge.report._certificate_page import separate_numbers, stability_figure
 from fluxforge.scheme import find
 
 
@@ -81,3 +83,12 @@ def test_names_that_look_like_markup_are_shown_as_text(certificate, tmp_path):
     page = (tmp_path / "certificate.html").read_text()
     assert "<script>" not in page
     assert "<b>bold" not in page
+
+
+def test_rows_of_numbers_get_commas_and_pairs_of_a_label_and_a_number_do_not():
+    evidence = (
+        "L2 1.6e-03 4.0e-04 -1 (64–4096 cells), rates 1.97 1.99 2.00, 3 4; a weight of -0.05 at cell 237"
+    )
+    assert separate_numbers(evidence) == (
+        "L2 1.6e-03, 4.0e-04, -1 (64–4096 cells), rates 1.97, 1.99, 2.00, 3 4; a weight of -0.05 at cell 237"
+    )

@@ -108,7 +108,7 @@ def patch_line(tests: tuple[PatchTest, ...], where: str) -> Line:
 def residuals_line(tests: tuple[PatchTest, ...], where: str, words: Words = HEAT.words) -> Line:
     """The line on the residuals of every degree."""
     parts = (
-        f"{test.walls} walls: " + ", ".join(f"degree {k} {value:.1e}" for k, value in test.residual.items())
+        f"{test.walls} walls: " + ", ".join(f"degree {k}: {value:.1e}" for k, value in test.residual.items())
         for test in tests
     )
     method = "max |G p + r + s S_p|·h²/(K max|p|) over cells and polynomials p, S_p their source"
