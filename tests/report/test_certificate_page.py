@@ -86,9 +86,7 @@ def test_names_that_look_like_markup_are_shown_as_text(certificate, tmp_path):
 
 
 def test_rows_of_numbers_get_commas_and_pairs_of_a_label_and_a_number_do_not():
-    evidence = (
-        "L2 1.6e-03 4.0e-04 -1 (64–4096 cells), rates 1.97 1.99 2.00, 3 4; a weight of -0.05 at cell 237"
-    )
+    evidence = "L2 1.6e-03 4.0e-04 -1 (64–4096 cells), rates 1.97 1.99 2.00, 3 4; a weight of -0.05 at cell 237"
     assert separate_numbers(evidence) == (
         "L2 1.6e-03, 4.0e-04, -1 (64–4096 cells), rates 1.97, 1.99, 2.00, 3 4; a weight of -0.05 at cell 237"
     )
