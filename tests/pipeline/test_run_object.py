@@ -260,6 +260,10 @@ def test_a_recipe_with_arms_gives_a_run_with_networks_by_arm(tmp_path: Path, mon
     assert isinstance(run.result, Generalisation)
     assert run.result.measured.arms.keys() == {"sparse", "dense"}
     assert json.dumps(to_document(run.result)) == json.dumps(run.document)
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert "unseen meshes (MSE): sparse 0.0015, dense 0.15. Stuck in training: 2 of dense." in page
+    assert set(re.findall(r'href="([^"#]+)"', page)) <= {path.name for path in run.folder.iterdir()}
+    assert page.count("<svg") == 2
     assert (run.verdict, run.scheme, run.certificate) == (None, None, None)
     assert "2 arms of 2 seeds" in repr(run)
     assert "generalisation.png</a>" in run._repr_html_()

@@ -64,7 +64,7 @@ def show_result(run: Run, folder: Path) -> None:
     result = run.result
     if isinstance(result, Generalisation):
         show_arms({"this run": result.summary})
-        show(f"\nresults, figures and checkpoints: {folder}")
+        show(f"\nresults, figures and checkpoints: {folder}; report: {folder / 'report.html'}")
         return
     if isinstance(result, CarryResult):
         _show_carry(result)
@@ -193,7 +193,7 @@ def _format_error(value: float | None) -> str:
 ARM_COLUMNS = {
     "train_mae": "training MAE",
     "ood_mse": "one-step MSE",
-    "rollout_mse": "50-step MSE",
+    "rollout_mse": "rollout MSE",
     "nonzeros": "non-zeros",
 }
 

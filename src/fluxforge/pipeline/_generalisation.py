@@ -19,12 +19,11 @@ from fluxforge.data._source import source
 from fluxforge.gnn._network import Network, cast
 from fluxforge.gnn.exact import sparse_count
 from fluxforge.loss._loss import data_loss
-from fluxforge.mesh import save_figure
 from fluxforge.mesh._boundary import Neumann
 from fluxforge.mesh._conditions import Conditions
-from fluxforge.pipeline._folder import training_progress
+from fluxforge.pipeline._folder import command_of, recipe_of, training_progress
 from fluxforge.pipeline._outcome import Outcome
-from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
+from fluxforge.report._arms_page import write_arms
 from fluxforge.run._folder import RunFolder
 from fluxforge.run._progress import Progress, add_seconds
 from fluxforge.run.result import (
@@ -55,17 +54,11 @@ def compare_arms(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outc
     return Outcome(generalise(spec, folder, tell))
 
 
-def report_arms(outcome: Outcome[Generalisation], _: RunFolder, into: Path) -> list[Path]:
-    """Write the document of a run with arms and, if they are `sparse` and `dense`, its figures; returns the paths."""
-    result, paths = outcome.result, [into / "generalisation.json"]
-    write_document(paths[0], "generalisation", 1, to_document(result))
-    measured = result.measured
-    if {"sparse", "dense"} <= set(measured.arms):
-        for suffix in ("png", "svg"):
-            paths += [into / f"generalisation.{suffix}", into / f"extrapolation.{suffix}"]
-            save_figure(generalisation_figure(measured.arms, result.seeds), paths[-2])
-            save_figure(extrapolation_figure(measured.extrapolation), paths[-1])
-    return paths
+def report_arms(outcome: Outcome[Generalisation], folder: RunFolder, into: Path) -> list[Path]:
+    """Write the document of a run with arms, its report and figures; returns the paths."""
+    document = into / "generalisation.json"
+    write_document(document, "generalisation", 1, to_document(outcome.result))
+    return [document, *write_arms(outcome.result, recipe_of(folder), into, command=command_of(folder))]
 
 
 def generalise(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Generalisation:

@@ -1,6 +1,7 @@
 """HTML pages, figures and tables of finished results; this room measures nothing itself."""
 
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
+from fluxforge.report._arms_page import write_arms
 from fluxforge.report._carry_page import write_carry
 from fluxforge.report._certificate_page import write_certificate
 from fluxforge.report._discovery_figures import discovery_figures
@@ -22,6 +23,7 @@ __all__ = [
     "table_csv",
     "tables",
     "typeset",
+    "write_arms",
     "write_carry",
     "write_certificate",
     "write_discovery",

@@ -10,16 +10,11 @@ from fluxforge.run._record import Number
 from fluxforge.run.result import Arm, Extrapolated
 
 COLUMNS = (("sparse", "with ℓ¹ (sparse)", "#0072B2"), ("dense", "without ℓ¹ (dense)", "#D55E00"))
-METRICS = (
-    ("train_mae", "training\nMAE"),
-    ("ood_mse", "one step,\nunseen meshes\nMSE"),
-    ("rollout_mse", "50 steps,\nunseen meshes\nMSE"),
-)
 # Errors below this, about the square of float32's resolution, are drawn here.
 FLOOR = 1e-15
 
 
-def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
+def generalisation_figure(arms: Mapping[str, Arm], seeds: int, *, cells: int = 300, rollout: int = 50) -> Figure:
     """Errors and weights of the arms `sparse` and `dense`, of `seeds` networks each.
 
     Every network is a dot, bars are medians; the histograms show the weights of the last layer of the last update.
@@ -27,19 +22,24 @@ def generalisation_figure(arms: Mapping[str, Arm], seeds: int) -> Figure:
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", height_ratios=(3, 2))
     for column, (arm, title, colour) in enumerate(COLUMNS):
-        _draw_metrics(axes[0, column], arms[arm], colour)
+        _draw_metrics(axes[0, column], arms[arm], colour, rollout)
         _draw_histogram(axes[1, column], arms[arm].last_layer, colour)
         axes[0, column].set_title(title)
     axes[0, 0].set_ylabel("error against the first-order scheme")
     axes[1, 0].set_ylabel("share of weights")
-    figure.suptitle(f"Trained on two cells, tested on meshes of about 300 cells: {seeds} seeds each", fontsize=12)
+    figure.suptitle(f"Trained on two cells, tested on meshes of about {cells} cells: {seeds} seeds each", fontsize=12)
     return figure
 
 
-def _draw_metrics(panel: Axes, arm: Arm, colour: str) -> None:
+def _draw_metrics(panel: Axes, arm: Arm, colour: str, rollout: int) -> None:
+    metrics = {
+        "training\nMAE": arm.train_mae,
+        "one step,\nunseen meshes\nMSE": arm.ood_mse,
+        f"{rollout} steps,\nunseen meshes\nMSE": arm.rollout_mse,
+    }
     rng = np.random.default_rng(0)
-    for k, (name, _) in enumerate(METRICS):
-        values = np.maximum(np.asarray(getattr(arm, name), float), FLOOR)
+    for k, numbers in enumerate(metrics.values()):
+        values = np.maximum(np.asarray(numbers, float), FLOOR)
         median = float(np.median(values))
         panel.bar(k, median, width=0.6, color=colour, alpha=0.3, bottom=None)
         panel.scatter(k + 0.2 * (rng.random(len(values)) - 0.5), values, s=16, color=colour, alpha=0.8, linewidths=0)
@@ -48,7 +48,7 @@ def _draw_metrics(panel: Axes, arm: Arm, colour: str) -> None:
         )
     panel.set_yscale("log")
     panel.set_ylim(FLOOR / 3, 30.0)
-    panel.set_xticks(range(len(METRICS)), [label for _, label in METRICS])
+    panel.set_xticks(range(len(metrics)), list(metrics))
     panel.grid(axis="y", alpha=0.3)
 
 

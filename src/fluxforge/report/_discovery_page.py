@@ -148,7 +148,7 @@ def discovery_page(
         measures=MEASURES,
         skipped=metrics[-1].get("skipped") if metrics else None,
         command=command,
-        next=[*_scheme_commands(result, scheme), *run_commands(result, command)],
+        next=[*_scheme_commands(result, scheme), *run_commands(result.recipe, result.seed, command)],
         files=list_files(
             scheme, [(name, PLOTS[name]) for name in figures], accepted=result.recovered, metrics=bool(metrics)
         ),

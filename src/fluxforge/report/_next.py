@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from fluxforge.pde._parameter import Rank
-from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
 
 # Values that a command gives parameters without a default.
@@ -67,26 +66,28 @@ def list_files(
     return [(name, what) for name, what, present in files if present]
 
 
-def run_commands(result: Discovery, command: str) -> list[tuple[str, str]]:
-    """Commands that continue or repeat a run that was started by `command`, each with a description."""
+def run_commands(recipe: str, seed: int, command: str) -> list[tuple[str, str]]:
+    """Commands that continue or repeat a run of a recipe, started by `command`, each with a description."""
     return [
         ("Write missing files of this folder again, or finish an interrupted run", "fluxforge discover --resume ."),
-        ("Repeat the run with another seed, in the folder where this run was started", _rerun(result, command)),
+        (
+            "Repeat the run with another seed, in the folder where this run was started",
+            _repeat(recipe, seed + 1, command),
+        ),
     ]
 
 
-def _rerun(result: Discovery, command: str) -> str:
-    """The command of the run with the next seed and another output folder."""
-    seed = result.seed + 1
+def _repeat(recipe: str, seed: int, command: str) -> str:
+    """The command of a run with another seed and another output folder."""
     try:
         words = shlex.split(command)
     except ValueError:
         words = []
     if words[:2] != ["fluxforge", "discover"] or "--resume" in words:
-        words = ["fluxforge", "discover", result.recipe]
+        words = ["fluxforge", "discover", recipe]
     kept, skip = [], False
     for word in words:
         if not skip and word.partition("=")[0] not in REPLACED_OPTIONS:
             kept.append(word)
         skip = not skip and REPLACED_OPTIONS.get(word, False)
-    return shlex.join([*kept, "--seed", str(seed), "-o", f"{result.recipe}-seed-{seed}"])
+    return shlex.join([*kept, "--seed", str(seed), "-o", f"{recipe}-seed-{seed}"])
