@@ -141,7 +141,7 @@ REFUSED = {
     "not positive definite: a mode of decay rate 2.00/dt makes it singular": _implicit(
         "wrong-way", _FLUX, "T - dt*z/V"
     ),
-    "V times the weight of the neighbour differs between the two sides of a face": _implicit("lopsided", f"{_FLUX}*V_N", NEW),
+    "V times the weight of the neighbour differs": _implicit("lopsided", f"{_FLUX}*V_N", NEW),
     "no rational amplification factor": _implicit("exponential", _FLUX, "T + (1 - exp(-dt))*z/V"),
 }
 

@@ -87,7 +87,7 @@ def _explain_asymmetry(stage: LinearStage, scheme: Scheme) -> str | None:
     weight = weight.xreplace({s: symbol(f"{s.name}_P") for s in weight.free_symbols - ends - edge})
     difference = weight - weight.xreplace(_other_side(weight, scheme.equation))
     if sp.simplify(difference) != 0:
-        return "its system is not symmetric: V times the weight of the neighbour differs between the two sides of a face"
+        return "its system is not symmetric: V times the weight of the neighbour differs between the sides of a face"
     return None
 
 
