@@ -169,11 +169,9 @@ def simulate(
             "--gif needs a folder to write to: give -o FOLDER": gif and output is None,
             "--overwrite needs a folder to write to: give -o FOLDER": overwrite and output is None,
             "give --steps or --end-time, not both": steps is not None and end_time is not None,
-            "--steady takes no time steps: leave out the options of time steps (--dt, --end-time, --steps, …)": steady
-            and timed,
+            "--steady takes no time steps: leave out --dt, --end-time, --steps and the like": steady and timed,
             "--restart takes scheme, mesh and problem from the folder: leave them out": restart and stated,
-            "give a SCHEME, such as euler (`fluxforge schemes` lists them), or --restart FOLDER": not scheme
-            and not restart,
+            "give a SCHEME, such as euler (see `fluxforge schemes`), or --restart FOLDER": not (scheme or restart),
             "give a mesh: --mesh FILE": not mesh and not restart,
         }
     )
