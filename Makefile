@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # The tests of a file run in one worker, so that what they share is made once; files start in the order of conftest.py.
+# (`validate` distributes single tests: its --dist, which is given later, replaces this one.)
 # Dozens of processes are started: each would compile the package if it may not write bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check

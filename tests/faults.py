@@ -83,8 +83,8 @@ FAULTS = (
     Fault("stepping/_assemble.py", "b + matrix @ inner[2]", "b", "stepping/test_operator.py"),
     Fault(
         "stepping/_limit.py",
-        "total = total @ Z + c * np.eye(len(Z))",
-        "total = total @ Z + c",
+        "total = total @ A + c * np.eye(len(A))",
+        "total = total @ A + c",
         "stepping/test_limit.py",
     ),
     Fault("loss/_loss.py", "problem.dt / 12.0 * bend", "problem.dt / 6.0 * bend", "loss"),

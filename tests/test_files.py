@@ -114,6 +114,15 @@ def test_what_is_no_document_of_that_kind_is_refused(text: str, match: str, tmp_
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", [None, "{", "{}", '{"format": "fluxforge-thing", "format_version": 3}'])
+def test_a_refused_document_is_named_on_one_line(text: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(DocumentError, match=r"^[^\n]*/a\\nb\.json: [^\n]+$"):
+        read_document(path, "thing", 2)
+
+
 def test_a_document_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"none\.json: cannot be read \(No such file"):
         read_document(tmp_path / "none.json", "thing", 1)

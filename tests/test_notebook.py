@@ -99,6 +99,8 @@ def test_an_equation_is_one_line_and_its_formula() -> None:
     assert decay._repr_latex_().endswith(r"\nabla\cdot\left(\left(u + 1\right)\,\nabla u\right) - k u + S $$")
     # Names of several letters are no products.
     assert ff.equation("conduction")._repr_latex_().startswith(r"$$ \mathrm{rhoc}\,\frac")
+    numbered = from_document({"name": "n", "diffusion": "rate2*rho1", "parameters": {"rate2": {}, "rho1": {}}})
+    assert r"\left(\mathrm{rate}_{2} \rho_{1}\,\nabla u\right)" in numbered._repr_latex_()
 
 
 def test_a_simulation_is_one_line_and_a_picture_of_its_last_field(run: Simulation) -> None:

@@ -141,6 +141,11 @@ CASES: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (ff.dual, "mesh", NO_MESH),
     (ff.mesh_arrays, "graph", NO_GRAPH_OR_MESH),
     (lambda boundary: ff.dual(MESH, boundary), "boundary", NO_CONDITION),
+    (
+        lambda texts: ff.mesh.read_conditions(texts),
+        "boundary",
+        {"number": 3, "none": None, "numbers": [1.0, 2.0], "text": "left=1", "mapping": {"left": 1}},
+    ),
     (lambda time: ff.dual(MESH, time=time), "time", NO_NUMBER),
     (lambda equation: ff.dual(MESH, equation=equation), "equation", {"number": 3, "list": ["heat"], "unknown": "heet"}),
     (lambda reaction: ff.equation("heat", reaction=reaction), "reaction", {"number": 3, "list": ["-T"]}),
@@ -323,7 +328,6 @@ def test_every_public_function_is_asked() -> None:
         "evaluate_at",
         "gmsh_problem",
         "read_cell_data",
-        "read_conditions",
         "save_figure",
     }
     inner |= {"two_cells", "unit_square"}

@@ -75,7 +75,7 @@ def _python() -> Check:
 
 
 def _check_dependency(name: str) -> Check:
-    """Import a required dependency; its version if that succeeds."""
+    """Check that a required dependency can be imported, and find its version."""
 
     def probe() -> str:
         import_module(name)

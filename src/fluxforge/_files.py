@@ -192,24 +192,24 @@ def read_document(path: str | os.PathLike[str], kind: str, version: int) -> dict
 
     Raises DocumentError if it cannot be read, is of another kind, or has a newer version than `version`.
     """
-    path = Path(path)
+    where = escape_unprintable(str(Path(path)))
     try:
         text = read_regular(path)
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{escape_unprintable(str(path))}: cannot be read ({reason(error)})") from error
+        raise DocumentError(f"{where}: cannot be read ({reason(error)})") from error
     try:
         # ValueError: text that is not UTF-8 or not JSON, a key given twice, an integer of thousands of digits.
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{path}: is not JSON that can be read ({error})") from error
+        raise DocumentError(f"{where}: is not JSON that can be read ({error})") from error
     if not isinstance(document, dict) or document.get("format") != f"fluxforge-{kind}":
-        raise DocumentError(f"{path}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
+        raise DocumentError(f"{where}: is not a fluxforge {kind} (its field 'format' should say 'fluxforge-{kind}')")
     number = document.get("format_version")
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise DocumentError(f"{path}: field 'format_version' should be a positive whole number, got {number!r:.60}")
+        raise DocumentError(f"{where}: field 'format_version' should be a positive whole number, got {number!r:.60}")
     if number > version:
         raise DocumentError(
-            f"{path}: has format_version {number!r:.60}, but this version of fluxforge reads at most {version}: "
+            f"{where}: has format_version {number!r:.60}, but this version of fluxforge reads at most {version}: "
             "upgrade fluxforge"
         )
     return document

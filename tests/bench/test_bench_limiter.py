@@ -14,7 +14,7 @@ from fluxforge.bench._limiter_figure import SHOWN_LIMITERS
 from fluxforge.bench._limiter_triangles import (
     CASES,
     FRACTION,
-    Ran,
+    CaseRun,
     bench_triangles,
     compare_refinements,
     run_case,
@@ -99,7 +99,7 @@ def test_numbers_of_a_row_are_those_of_its_fields() -> None:
     for cells, part in ((60, 0.5), (240, 0.75)):
         graph = dual(square(cells=cells, seed=1, engine="builtin"), Dirichlet(0.0))
         exact = np.where(graph.x[:, 0] < 0.5, 1.0, 0.0)
-        ran.append(Ran(graph, exact, part * exact))
+        ran.append(CaseRun(graph, exact, part * exact))
     row = compare_refinements(TURN, "regular", "any", *ran)
     assert (row.coarse_l1, row.l1) == pytest.approx((0.5, 0.25))
     assert row.total_variation == pytest.approx(0.75)

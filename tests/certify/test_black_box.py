@@ -49,3 +49,28 @@ def test_a_step_that_is_spoilt_a_little_is_caught(spoil):
     certificate = verify_step(lambda graph, dt: lambda T: spoil(make(graph, dt)(jnp.asarray(T))), mesh=SMALL)
     assert not certificate.linearity.linear or verdicts(certificate)["constants are kept"] is Verdict.FAILS
     assert certificate.conservation.drift > 1e-3
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-5])
+def test_a_step_that_is_spoilt_near_zero_only_is_caught(size):
+    make = as_function("euler")
+
+    def make_spoilt(graph, dt):
+        step = make(graph, dt)
+        return lambda T: jnp.where(jnp.abs(T).max() < size, 2.0, 1.0) * step(T)
+
+    certificate = verify_step(make_spoilt, mesh=SMALL)
+    assert not certificate.linearity.linear
+    assert certificate.linearity.homogeneity > size / 100
+    line = next(line for line in certificate.lines if line.property.startswith("at 1 Δt_Fourier"))
+    assert line.verdict is Verdict.FAILS
+
+
+@pytest.mark.parametrize(("linear", "where"), [(True, "a random T in (0, 1)"), (False, "T = 0")])
+def test_lines_about_the_jacobian_name_the_state(linear, where):
+    make = as_function("euler")
+    certificate = verify_step(lambda graph, dt: lambda T: make(graph, dt)(T) + (not linear) * T**3, mesh=SMALL)
+    assert certificate.linearity.linear == linear
+    lines = [line for line in certificate.lines if "Jacobian" in line.method]
+    assert len(lines) == 6
+    assert all(line.evidence.endswith(f", linearised at {where}") for line in lines)

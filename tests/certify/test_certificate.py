@@ -110,10 +110,14 @@ def test_on_ones_own_mesh():
     assert any("right_triangles(6)" in line.evidence for line in certificate.lines)
 
 
-def test_families_and_levels_are_refused_beside_a_mesh_which_would_leave_them_out():
+def test_families_and_levels_are_refused_together_with_a_mesh():
     for options in ({"families": ("squares",)}, {"levels": 3}):
-        with pytest.raises(InputError, match="a mesh, or families and levels, not both"):
+        with pytest.raises(InputError, match=r"^mesh= certifies without refinement: leave out families and levels$"):
             verify("euler", mesh=two_cells(), **options)
+        with pytest.raises(
+            InputError, match=r"^meshes= takes the place of the families: leave out families and levels$"
+        ):
+            verify("euler", meshes=(squares(2), squares(4)), **options)
 
 
 def test_on_the_smallest_mesh():

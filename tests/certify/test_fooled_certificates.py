@@ -1,6 +1,7 @@
 """Wrong schemes that certificates once accepted, most of them "as claimed": each gets the right lines and verdict."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 from fooling_schemes import DECOYS, FLUX, one_stage
 
 from fluxforge.certify import Certificate, FamilyResult, Line, Rates, Verdict, _verify, verify, verify_step
+from fluxforge.certify._equations import SemiDiscrete
 from fluxforge.certify._families import Levels
 from fluxforge.certify._studies import SpaceStudy
 from fluxforge.certify.effective import lattice_equation
@@ -148,6 +150,13 @@ def test_families_that_were_not_asked_for_do_not_count() -> None:
     assert certificate.verdict == "as claimed"
     assert all(not check.asked for check in certificate.claims if "space" in check.property)
     assert line(certificate, "claim: space order on squares").verdict is Verdict.LEFT_OUT
+
+
+def test_an_unmeasured_drift_does_not_count_as_zero() -> None:
+    system = SemiDiscrete(0.1, 0.1, 0.0, 0.0, True, True, "squares", diffusion=1.0)
+    assert not system.holds
+    assert replace(system, drift=0.0).holds
+    assert not replace(system, drift=1e-6).holds
 
 
 def test_the_drift_has_a_diffusivity_of_one_beside_it() -> None:

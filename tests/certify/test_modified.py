@@ -6,7 +6,7 @@ from fooling_schemes import DECOYS, ring
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.modified import modified_equation
-from fluxforge.errors import FluxforgeError
+from fluxforge.errors import FluxforgeError, InputError
 from fluxforge.scheme import symbol
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -57,6 +57,11 @@ def test_a_ring_averages_over_all_paths_to_a_cell():
     equation = modified_equation(scheme, "squares")
     assert same(equation.leading, {(2, 0): alpha, (0, 2): alpha})
     assert np.array(equation.diffusivity(), float) == pytest.approx(lattice_diffusion(scheme, "squares"), abs=1e-10)
+
+
+def test_a_lattice_that_is_not_known_is_refused():
+    with pytest.raises(InputError, match="lattice 'right': is not known; choose 'squares', 'equilateral' or 'cubes'"):
+        modified_equation(BUILT_IN["euler"], "right")
 
 
 def test_a_formula_that_would_be_simplified_for_hours_is_refused():

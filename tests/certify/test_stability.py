@@ -38,6 +38,20 @@ def test_the_printed_crank_nicolson_is_never_stable():
     assert measure_stability(BUILT_IN["crank-nicolson-printed"], GRAPH).dt_max == 0
 
 
+def test_a_factor_is_shown_with_fewer_digits_than_it_has_only_with_a_note():
+    for half, shown in (
+        ("0.50000003", "0.5*z**2 + 1.0*z + 1.0 (decimals to six digits)"),
+        ("1/2", "z**2/2 + z + 1, real"),
+    ):
+        scheme = (
+            SchemeBuilder()
+            .stage({"z": "alpha*A/delta*(T_N - T_P)"}, {"half": f"T + {half}*dt/V*z"})
+            .stage({"y": "alpha*A/delta*(half_N - half_P)"}, {"T_new": "T + dt/V*y"})
+            .build("half", summary="", claims=Claims())
+        )
+        assert shown in stability_line(measure_stability(scheme, GRAPH), "here").evidence
+
+
 def test_a_scheme_of_two_operators_gets_its_limit_from_the_spectral_radius():
     """The second stage uses another weight, so no single R(z) describes the step."""
     odd = (

@@ -145,7 +145,7 @@ def test_the_eigenvalues_of_a_mesh_are_no_bound() -> None:
     assert "plane waves on squares: stable up to 2.828 Δt_Courant" in line.evidence
 
 
-def test_lines_speak_the_words_of_the_equation() -> None:
+def test_lines_use_the_terms_of_the_equation() -> None:
     certificate = verify(find("euler", UPWIND), quick=True, families=())
     text = " ".join(f"{line.property} {line.evidence} {line.method}" for line in certificate.lines)
     assert "Fourier" not in text

@@ -16,7 +16,7 @@ def test_the_generator_of_the_plain_flux_takes_a_varying_tensor_from_both_sides(
     assert falls_with_size(find("euler", ANISOTROPIC), "squares")
 
 
-def test_a_flux_with_half_of_the_tensor_is_found_out():
+def test_a_flux_with_half_of_the_tensor_is_not_consistent():
     plain = find("euler", ANISOTROPIC)
     (stage,) = plain.stages
     message = stage.messages["z"].expression

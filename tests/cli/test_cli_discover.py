@@ -65,7 +65,7 @@ def test_the_names_a_shell_completes_are_the_shipped_recipes() -> None:
     assert set(RECIPES) == set(recipe.list_recipes())
 
 
-def test_a_run_leaves_its_results_and_says_the_same_when_gone_on_with(cli: Cli, run: Path) -> None:
+def test_a_run_writes_its_results_and_prints_the_same_when_resumed(cli: Cli, run: Path) -> None:
     assert {path.name for path in run.iterdir()} >= {
         "run.json", "metrics.jsonl", "checkpoints", "generalisation.json", "generalisation.png", "generalisation.svg",
     }  # fmt: skip

@@ -70,7 +70,7 @@ def test_a_robin_wall_that_becomes_negative_during_a_run_is_refused(cli: Cli, pl
     ("scheme", "equation", "more"),
     [("godunov-ssp2", "burgers", ()), ("scharfetter-gummel", "advection-diffusion", ("--set", "velocity=(1, 0)"))],
 )
-def test_schemes_by_name_are_not_doubted(
+def test_named_schemes_that_suit_the_problem_get_no_note(
     cli: Cli, plate: Path, scheme: str, equation: str, more: tuple[str, ...]
 ) -> None:
     told = cli("simulate", scheme, "--equation", equation, *more, "--mesh", plate, "--initial", "x", "--steps", "2")

@@ -99,7 +99,7 @@ def test_an_unknown_equation_is_one_line(cli: Cli, mesh_file: Path) -> None:
     assert "Did you mean 'heat'" in only_line(told.err)
 
 
-def test_the_certificate_asks_the_equation(cli: Cli, fisher: Path) -> None:
+def test_a_certificate_of_an_equation_from_a_file_is_that_of_its_equation(cli: Cli, fisher: Path) -> None:
     told = cli("verify", "midpoint", "--equation", fisher, "--quick", "--families", "squares", "--json")
     assert told.code == 0
     verdicts = {line["property"]: line["verdict"] for line in told.json["lines"]}
@@ -148,7 +148,7 @@ def test_the_total_is_weighted_by_the_capacity(cli: Cli, mesh_file: Path, tmp_pa
     assert totals[0] == pytest.approx(float((1 + 3 * x) * graph.V @ (x * y)), rel=1e-12)
 
 
-def test_a_run_speaks_the_words_of_its_equation(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
+def test_a_run_uses_the_terms_of_its_equation(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
     path = tmp_path / "carried.toml"
     path.write_text('name = "carried"\ntransported = "u"\nvelocity = "a"\n[parameters.a]\nrank = "vector"\n')
     words = ("simulate", "euler", "--equation", path, "--set", "a=(1, 0)", "--mesh", mesh_file, "--initial", "x")
@@ -163,7 +163,7 @@ def test_a_run_speaks_the_words_of_its_equation(cli: Cli, mesh_file: Path, tmp_p
     assert "total Σ c V u" in told.out
 
 
-def test_a_tensor_off_the_lines_between_centres_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_tensor_that_the_two_point_flux_misses_causes_a_note(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "turned.toml"
     path.write_text('name = "turned"\ndiffusion = "K"\n[parameters.K]\nrank = "tensor"\n')
     words = ("simulate", "euler", "--equation", path, "--initial", "x", "--steps", 2, "--json")

@@ -131,7 +131,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(_catalogue, "find", fail)
 
 
-def test_what_nobody_expected_is_one_line_and_exit_code_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_and_exit_code_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     _break(monkeypatch, RuntimeError("a pipe\nburst\x1b[31m"))
     failed = cli("schemes", "euler")
     assert failed.code == 1

@@ -21,7 +21,7 @@ def test_json_is_one_document_in_ascii(capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(written) == {"Δt": None}
 
 
-def test_names_from_files_are_never_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_and_control_characters_in_names_have_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
     show_pairs([("[red]tag[/red]", ":smile: \x1b[2J")])
     show_table(("[bold]", "b"), [("[/nothing]", "\x07")])
     written = capsys.readouterr().out
@@ -40,7 +40,7 @@ def test_no_line_of_a_pipe_ends_in_spaces(capsys: pytest.CaptureFixture[str]) ->
     assert all(line == line.rstrip() for line in written.splitlines())
 
 
-def test_one_line_is_one() -> None:
+def test_line_breaks_and_tabs_become_single_spaces() -> None:
     assert one_line("a\n  b\tc") == "a b c"
 
 

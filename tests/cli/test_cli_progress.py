@@ -23,7 +23,7 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return made
 
 
-def test_a_terminal_sees_the_bar_with_counts(
+def test_a_terminal_shows_the_bar_with_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     terminal = _terminal(monkeypatch)
@@ -62,7 +62,7 @@ def test_a_terminal_breaks_sentences_between_words_and_a_pipe_nowhere(
     assert all(line.rstrip().endswith("word") for line in lines)
 
 
-def test_a_terminal_sees_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
     with show_status("reading m.msh") as tell:
         tell("drawing m.png")
@@ -77,7 +77,7 @@ def test_json_is_quiet_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.getvalue() == ""
 
 
-def test_a_file_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_progress_is_written_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_bar("euler", 10) as tell, show_status("reading") as change:
         assert tell is None
         change("writing")

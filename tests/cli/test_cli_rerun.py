@@ -10,7 +10,7 @@ ROBIN = ("--boundary", "left=robin:1:0")
 RUN = ("--boundary", "left=1+t, right=robin:2:sin(9*t), rest=insulated", "--dt", "1e-4")
 
 
-def test_a_run_goes_on_and_is_run_again(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
+def test_a_run_is_continued_and_repeated_from_its_folder(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
     run = ("simulate", "midpoint", "--mesh", mesh_file, *RUN)
     first = cli(*run, "--end-time", "2e-3", "--json")
     assert (first.code, first.err) == (0, "")

@@ -9,6 +9,7 @@ from cli_runs import Cli, only_line
 
 from fluxforge.scheme import find, to_document
 from fluxforge.scheme.emit import emit
+from fluxforge.scheme.limiters import LIMITERS
 from fluxforge.scheme.reference import BUILT_IN
 
 
@@ -37,16 +38,34 @@ def test_the_list_as_json(cli: Cli) -> None:
     assert listed["crank-nicolson-printed"]["amplification"] == "(2 - z)/(2 + z)"
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", [*BUILT_IN, *LIMITERS, "bounded-van-leer"])
 def test_one_scheme_is_shown_with_its_formulas_and_claims(cli: Cli, name: str) -> None:
     told = cli("schemes", name)
     assert (told.code, told.err) == (0, "")
     words = "".join(told.out.split())
-    document: Any = to_document(BUILT_IN[name])
+    document: Any = to_document(find(name))
     for stage in document["stages"]:
         for entry in (*stage["messages"].values(), *stage["outputs"].values()):
             assert "".join(entry["expression"].split()) in words
-    assert ("θ = 1/2" in told.out) == BUILT_IN[name].implicit
+    assert ("θ = 1/2" in told.out) == find(name).implicit
+
+
+def test_reductions_and_what_they_are_taken_over_are_told_apart(cli: Cli) -> None:
+    bounded = " ".join(cli("schemes", "bounded-van-leer").out.split())
+    for words in ("m_xx = Σ_N", "most = max_N", "least = min_N", "Σ_N sums over the neighbours", "max_N maxima over"):
+        assert words in bounded
+    along = " ".join(cli("schemes", "van-leer").out.split())
+    assert "z = Σ_BNF" in along
+    assert "Σ_BNF sums over the lines of cells B – P – N – F through the faces of P" in along
+
+
+def test_a_scheme_is_described_in_the_words_of_its_own_equation(cli: Cli) -> None:
+    along, heat = (" ".join(cli("schemes", name).out.split()) for name in ("van-leer", "euler"))
+    assert "T the unknown u of the equation 'advection'" in along
+    assert "conserves u yes (the total Σ V u is constant" in along
+    assert "solves the equation 'advection' yes" in along
+    assert "conserves heat yes (the heat Σ V T is constant" in heat
+    assert "solves the heat equation yes" in heat
 
 
 def test_a_scheme_in_a_file_is_shown(cli: Cli, tmp_path: Path) -> None:

@@ -105,13 +105,15 @@ def test_a_step_above_the_limit_is_refused_unless_forced(cli: Cli, tmp_path: Pat
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_problem_that_is_none_is_one_line(cli: Cli, mesh_file: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_problems_are_refused_in_one_line(
+    cli: Cli, mesh_file: Path, arguments: tuple[str, ...], words: str
+) -> None:
     failed = cli("simulate", "euler", "--mesh", mesh_file, *arguments, "--json")
     assert (failed.code, failed.out) == (2, "")
     assert words in only_line(failed.err)
 
 
-def test_a_problem_without_anything_in_it_says_so(cli: Cli, mesh_file: Path) -> None:
+def test_a_problem_without_initial_source_and_boundary_data_gets_advice(cli: Cli, mesh_file: Path) -> None:
     told = cli("simulate", "euler", "--mesh", mesh_file, "--steps", 1)
     assert "give --initial, --source or --boundary" in told.out
     assert "give -o FOLDER" in told.out
@@ -175,7 +177,7 @@ def test_an_earlier_run_is_not_written_over_unless_asked(cli: Cli, tmp_path: Pat
     assert (nowhere.code, "give -o FOLDER" in only_line(nowhere.err)) == (2, True)
 
 
-def test_walls_of_any_temperature_are_no_explosion(cli: Cli, mesh_file: Path) -> None:
+def test_large_wall_values_are_not_reported_as_blow_up(cli: Cli, mesh_file: Path) -> None:
     told = cli("simulate", "euler", "--mesh", mesh_file, "--boundary", "1e11", "--steps", 20)
     assert (told.code, told.err) == (0, "")
     assert "T is 0 everywhere" not in told.out

@@ -42,7 +42,7 @@ def test_a_run_without_a_formula_is_refused_in_one_line(cli: Cli, mesh_file: Pat
     assert outcome.err == f"error: {run}: the run has no formula, so it cannot be used as a scheme\n"
 
 
-def test_its_network_is_refused_with_what_to_take_instead(tmp_path: Path) -> None:
+def test_the_network_of_an_experiment_is_refused_and_its_scheme_recommended(tmp_path: Path) -> None:
     run = ff.load_run(finish_experiment(tmp_path / "run", "upwind"))
     assert run.scheme is not None
     with pytest.raises(InputError, match=r"computes a flux, not a step on meshes: use run\.scheme"):

@@ -7,8 +7,9 @@ import pytest
 from safetensors import SafetensorError
 
 from fluxforge import recipe
-from fluxforge.data import _cache, _meshes, cache_folder, generate_meshes, meshes
+from fluxforge.data import _meshes, cache_folder, generate_meshes, meshes
 from fluxforge.mesh import Mesh, squares, write
+from fluxforge.run import _arrays
 
 PLAN: list[dict[str, str | int]] = [
     {"kind": "regular", "cells": 12, "seed": 1, "engine": "builtin"},
@@ -89,7 +90,7 @@ def test_a_damaged_file_is_never_believed(cache: Path) -> None:
     content = file.read_bytes()
     for spoilt in damaged(content):
         file.write_bytes(spoilt)
-        assert _cache.read_cached(file) is None, "a damaged file was taken for a whole one"
+        assert _arrays.read_arrays(file) is None, "a damaged file was taken for a whole one"
     file.write_bytes(content)
     assert same(generate_meshes(PLAN), first)
     assert file.read_bytes() == content
@@ -99,9 +100,9 @@ def test_a_damaged_file_is_made_again_and_mended(cache: Path) -> None:
     first = generate_meshes(PLAN)
     file = only_file(cache)
     file.write_bytes(file.read_bytes()[:-1])
-    assert _cache.read_cached(file) is None
+    assert _arrays.read_arrays(file) is None
     assert same(generate_meshes(PLAN), first)
-    assert _cache.read_cached(file) is not None
+    assert _arrays.read_arrays(file) is not None
     assert same(generate_meshes(PLAN), first)
 
 
@@ -117,7 +118,7 @@ def test_a_full_disk_costs_time_not_results(cache: Path, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(_cache, "save_file", full)
+    monkeypatch.setattr(_arrays, "save_file", full)
     assert len(generate_meshes(PLAN[:1])) == 1
     assert list(cache.iterdir()) == []
 

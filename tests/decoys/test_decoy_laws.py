@@ -25,7 +25,7 @@ def cubic(spec: recipe.Recipe, _: Any) -> Any:
     return build_first_order(spec, cubic=0.15)
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_at_least_twelve_wrong_laws_and_three_right_ones() -> None:
     assert len([each for each in LAWS if each.allowed != RECOVERED]) >= 12
     assert {each.name for each in LAWS if each.allowed == RECOVERED} == {"heat", "alpha-1.04", "noise-1"}
 

@@ -21,7 +21,7 @@ CONSTANTS = {
 }
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_at_least_eight_fakes_that_may_not_be_recovered() -> None:
     assert len(FAKES) >= 8
     assert sum(each.allowed == NOT_RECOVERED for each in FAKES) >= 8
 
@@ -77,7 +77,7 @@ def test_a_network_whose_constant_is_not_that_of_the_data_is_not_recovered(
 
 
 @SLOW
-def test_a_gauge_of_the_receiver_is_seen_through(run_decoy: Any) -> None:
+def test_a_gauge_of_the_receiver_does_not_change_the_verdict(run_decoy: Any) -> None:
     row = run_decoy("gauge")
     assert row["verdict"] == "recovered", row["reason"]
     assert row["own_law"]
@@ -86,7 +86,7 @@ def test_a_gauge_of_the_receiver_is_seen_through(run_decoy: Any) -> None:
 
 
 @SLOW
-def test_a_network_without_training_is_not_believed(run_decoy: Any) -> None:
+def test_an_untrained_network_is_not_recovered(run_decoy: Any) -> None:
     row = run_decoy("untrained", changes={"network.width": 16, "network.depth": 2})
     assert row["verdict"] in NOT_RECOVERED
     assert row["reason"]

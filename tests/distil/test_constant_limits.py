@@ -42,7 +42,7 @@ def test_the_error_is_within_the_uncertainty(start: float, rate: float) -> None:
     assert np.all(scatter < 1e-3)
 
 
-def test_the_longest_steps_are_not_listened_to() -> None:
+def test_the_extrapolation_does_not_use_the_longest_steps() -> None:
     values = (1.0 + LADDER)[:, None]
     spoilt = values.copy()
     spoilt[:3] = 77.0

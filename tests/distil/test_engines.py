@@ -131,7 +131,7 @@ def test_the_search_is_deterministic_serial_silent_and_bounded(fake, monkeypatch
     assert (settings["progress"], settings["verbosity"]) == (False, 0)
 
 
-def test_its_files_go_to_a_folder_that_is_gone_afterwards(fake, tmp_path, monkeypatch):
+def test_files_of_a_search_are_written_to_a_temporary_folder_that_is_removed(fake, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert PySR().explore(TABLE, Search(), seed=0, end=0.0).ended_by_clock
     assert FakeRegressor.last.settings["output_directory"].startswith(str(tmp_path))

@@ -125,7 +125,7 @@ def test_a_library_that_cannot_be_loaded_is_one_line(monkeypatch):
         search_front(Operon(), flux_table(rows=100), SMALL, seed=0)
 
 
-def test_importing_the_room_imports_no_engine():
+def test_importing_distil_imports_no_search_engine():
     code = (
         "import sys, fluxforge.distil; print(sorted({'pyoperon', 'sklearn', 'pysr', 'juliacall'} & set(sys.modules)))"
     )

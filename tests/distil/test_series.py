@@ -77,7 +77,7 @@ def test_what_is_no_series_in_the_operator_stays_unexplained() -> None:
     assert of("rk4", 2).unexplained > 1e-3
 
 
-def test_padding_is_not_looked_at() -> None:
+def test_values_in_padding_do_not_change_the_coefficients() -> None:
     """Noise in cells that do not exist changes nothing."""
     plain = problems()
     assert not bool(plain.graph.live.all())

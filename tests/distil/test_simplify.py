@@ -116,7 +116,7 @@ def test_refitting_copes_with_two_constants_that_do_the_same():
 
 
 def test_a_hopeless_or_infinite_formula_is_not_fitted():
-    assert fit_constants(0.3 * A, FLUX, hopeless=0.1) is None
+    assert fit_constants(0.3 * A, FLUX, largest_residual=0.1) is None
     assert fit_constants(0.3 * A / (T_N - T_N * 1.0), FLUX) is None
     assert fit_constants(sp.log(0.3 * T_N), FLUX) is None
 

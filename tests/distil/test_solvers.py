@@ -129,5 +129,5 @@ def test_gauss_newton_gives_up_on_what_the_first_round_shows_to_be_hopeless() ->
     J = np.ones((2, 1))
     target = np.array([1.0, -1.0])
     how = {"rounds": 5, "gain": 1e-9, "rank": 1e-7}
-    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), hopeless=1.0, **how) is None
-    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), hopeless=2.0, **how) is not None
+    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), largest_residual=1.0, **how) is None
+    assert _solvers.gauss_newton(lambda c: (J @ c - target, J), np.ones(1), largest_residual=2.0, **how) is not None

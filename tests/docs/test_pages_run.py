@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 import pytest
 from doc_pages import PAGES, blocks, inline_code, quoted_certificates
-from doc_runs import Page, Read, check_output, parsed, takes_minutes
+from doc_runs import TOO_LONG, Page, Read, check_output, parsed, takes_minutes
 
 from fluxforge.cli import main
 from fluxforge.cli._arguments import ORDER
@@ -41,6 +41,16 @@ def test_what_a_page_shows_is_so(page: Path, read: Read) -> None:
 @pytest.mark.parametrize("page", LONG, ids=lambda page: page.stem)
 def test_what_a_page_shows_is_so_of_long_commands_too(page: Path, read: Read) -> None:
     Page(page, read, in_full=True).run()
+
+
+def test_the_commands_that_are_parsed_and_never_run_are_these_two() -> None:
+    """The comment of a command decides: one that got this comment by chance would no longer be run."""
+    lines = [(page.stem, line) for page in PAGES for block in blocks(page) for line in block.text.splitlines()]
+    parsed_only = [(stem, shlex.split(line, comments=True)) for stem, line in lines if line.endswith(TOO_LONG)]
+    assert [(stem, words[2:4], len(words)) for stem, words in parsed_only] == [
+        ("gallery", ["reproduce", "gallery"], 8),
+        ("skew", ["discover", "skew"], 16),
+    ]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from fluxforge import recipe
 from fluxforge.distil import tabulate
 from fluxforge.errors import InputError
-from fluxforge.experiment import make_dataset, train_network, whole_form
+from fluxforge.experiment import make_dataset, train_and_reduce, train_network, whole_form
 from fluxforge.experiment._network import load_network
 from fluxforge.experiment._properties import find_separation, separate
 from fluxforge.experiment._search import search_parts
@@ -64,6 +64,22 @@ def test_a_training_that_is_interrupted_goes_on_from_its_checkpoint_and_ends_the
     assert np.array_equal(kept.layers[0][0], whole.layers[0][0])
     flip_last_bit(tmp_path / "network.safetensors")
     assert load_network(tmp_path / "network.safetensors", form) is None
+
+
+def test_a_network_that_is_refused_is_trained_again_with_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUXFORGE_CACHE", str(tmp_path / "cache"))
+
+    def train(warn):
+        return train_and_reduce(small(), lambda *_: None, tmp_path, warn)
+
+    first = train(pytest.fail)
+    assert train(pytest.fail).whole.error == first.whole.error
+    flip_last_bit(tmp_path / "network.safetensors")
+    warnings = []
+    assert train(warnings.append).whole.error == first.whole.error
+    assert [text.rpartition("/")[2] for text in warnings] == [
+        "network.safetensors: is damaged, or not a network of this run: the network is trained again"
+    ]
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ x, y = symbol("x"), symbol("y")
         ("max(x < 1, y < 1)", sp.Max(Below(x, 1), Below(y, 1))),
     ],
 )
-def test_meaning(text, expected):
+def test_conditions_are_parsed_to_their_expressions(text, expected):
     assert parse(text, ("x", "y")) == expected
 
 
@@ -61,7 +61,7 @@ def test_meaning(text, expected):
         ("where(x*(x<y), 1, 2)/3", "where(x*(x < y), 1, 2)/3"),
     ],
 )
-def test_printed_form(text, printed):
+def test_conditions_are_printed_in_their_canonical_form(text, printed):
     assert to_text(parse(text, ("x", "y"))) == printed
 
 
@@ -72,7 +72,7 @@ def test_the_branch_that_is_not_taken_may_be_infinite_or_not_real():
         field("where(x > 0, 1/(1 - x), 0)")(np.array([0.5, 1.0]), 0.0)
 
 
-def test_whatever_is_not_0_holds():
+def test_every_number_but_0_is_a_true_condition():
     chosen = field("where(x, 1, 2)")(np.array([-1.0, 0.0, 0.5]), 0.0)
     np.testing.assert_array_equal(chosen, [1.0, 2.0, 1.0])
 
@@ -135,12 +135,12 @@ UNITS = {"x": unit(1), "y": unit(1), "t": unit(time=1)}
         ("x*(y < x)", unit(1)),
     ],
 )
-def test_units(text, wanted):
+def test_formulas_with_conditions_have_their_units(text, wanted):
     assert dimensions(parse(text, tuple(UNITS)), UNITS) == wanted
 
 
 @pytest.mark.parametrize("text", ["x < t", "x > 1", "where(x < y, x, t)", "where(x < t, x, y)", "x + (x < y)"])
-def test_units_that_clash(text):
+def test_conditions_that_mix_units_clash(text):
     assert isinstance(dimensions(parse(text, tuple(UNITS)), UNITS), Clash)
 
 
@@ -158,7 +158,7 @@ def test_units_that_clash(text):
         ("(2, 1), (1, 3)", (("2", "1"), ("1", "3"))),
     ],
 )
-def test_components(text, parts):
+def test_components_of_a_tuple_are_split_outside_brackets(text, parts):
     assert split_components(text) == parts
     read = parse_components(text, ("x", "y"))
     assert (isinstance(read, tuple)) == isinstance(parts, tuple)
@@ -178,7 +178,7 @@ def test_components(text, parts):
         ("(x, y", "expected an operator or ')', found ',' at column 3 of \"(x, y\""),
     ],
 )
-def test_components_that_are_refused(text, message):
+def test_invalid_components_are_refused_with_their_place(text, message):
     with pytest.raises(ExpressionError) as refusal:
         parse_components(text, ("x", "y"))
     assert str(refusal.value) == message

@@ -63,7 +63,7 @@ CASES = [
 
 @pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
-def test_jax(text, expected, jit):
+def test_formulas_are_evaluated_by_jax(text, expected, jit):
     expr = parse(text, "xy")
 
     def function(a, b):
@@ -76,14 +76,14 @@ def test_jax(text, expected, jit):
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
-def test_numpy(text, expected):
+def test_formulas_are_evaluated_by_numpy(text, expected):
     result = evaluate(parse(text, "xy"), {x: X, y: Y}, np)
     assert result.dtype == np.float64
     np.testing.assert_allclose(result, expected, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=[text for text, _ in CASES])
-def test_python_floats(text, expected):
+def test_formulas_are_evaluated_for_python_floats(text, expected):
     result = evaluate(parse(text, "xy"), {x: float(X[1]), y: float(Y[1])}, np)
     assert type(result) is float
     assert math.isclose(result, expected[1], rel_tol=1e-14, abs_tol=1e-15)

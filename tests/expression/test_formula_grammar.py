@@ -98,7 +98,7 @@ def test_a_decimal_is_the_double_that_python_reads(text):
         ("sqrt(x**2*y)", sp.Abs(x) * sp.sqrt(y)),
     ],
 )
-def test_expression(text, expected):
+def test_formulas_are_parsed_to_their_expressions(text, expected):
     assert parse(text, NAMES) == expected
 
 
@@ -146,7 +146,7 @@ def test_a_generator_of_names_is_accepted():
         ("-1/2", "-1/2"),
     ],
 )
-def test_print(text, printed):
+def test_formulas_are_printed_in_their_canonical_form(text, printed):
     assert to_text(parse(text, NAMES)) == printed
 
 

@@ -251,6 +251,6 @@ def test_the_linear_network_computes_its_formula_and_gives_its_weights_back(pair
         (lambda: biased_network(1, 2, 2, 1.0, nonzeros=3), "nonzeros is 3"),
     ],
 )
-def test_what_there_is_no_room_for_is_refused(make, message):
+def test_arguments_of_exact_networks_out_of_range_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()

@@ -153,7 +153,7 @@ def test_padding_spoils_neither_a_step_nor_its_slopes() -> None:
     assert np.isfinite(np.asarray(jax.grad(total, argnums=1)(network, padded))).all()
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invariants_that_the_equation_or_mesh_lacks_are_refused() -> None:
     with pytest.raises(InputError, match="equation 'heat' has no invariant 'a_n'; it has: d_n, d_t, correction"):
         build(spec(invariants=("a_n",)), jax.random.key(0))
     flat = random_weights(spec(invariants=("correction",)), HEAT, 2)
@@ -187,8 +187,11 @@ def test_a_recipe_names_invariants_that_there_are() -> None:
         recipe.check(small(invariants=("d_n", "d_m")))
     with pytest.raises(RecipeError, match="'d_n' is listed twice"):
         recipe.check(small(invariants=("d_n", "d_n")))
-    with pytest.raises(RecipeError, match="too few neighbours for a gradient"):
-        recipe.check(small(invariants=("correction",)))
+    for data in (recipe.TwoCells(graphs=4), recipe.Pairs()):
+        with pytest.raises(
+            RecipeError, match=r"'data.kind'.*: only cells of meshes have .* choose data of kind 'meshes'$"
+        ):
+            recipe.check(small(invariants=("correction",), data=data))
     with pytest.raises(RecipeError, match=r"network.invariants\[0\].*got 'a_n'"):
         recipe.check(small(invariants=("a_n",)))
     recipe.check(small(invariants=("a_n", "K_nt"), flows=True))

@@ -187,7 +187,21 @@ def test_entities_are_refused_before_they_expand(name: str, encoding: str, tmp_p
 def test_entities_in_nested_documents_are_refused(tmp_path: Path) -> None:
     text = write_sample("xml.xdmf", tmp_path).read_text()
     nested = "<Information>&lt;!DOCTYPE x [&lt;!ENTITY a 'ha'>]>&lt;x>&amp;a;&lt;/x></Information>"
-    assert "document type" in refused_text(tmp_path, text.replace("<Topology", nested + "<Topology", 1), "a.xdmf")
+    message = refused_text(tmp_path, text.replace("<Topology", nested + "<Topology", 1), "a.xdmf")
+    assert "has '<!' in the text of an element 'Information', where it could declare a document type" in message
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (f'Dimensions="{"1 " * 40}"', "which are 40 dimensions; at most 32 are read"),
+        ('Dimensions="9 3.0"', "where whole numbers of at most 19 digits are expected"),
+        ("", "with Dimensions='', where whole numbers"),
+    ],
+)
+def test_dimensions_of_an_xdmf_are_some_whole_numbers(given: str, words: str, tmp_path: Path) -> None:
+    text = write_sample("xml.xdmf", tmp_path).read_text()
+    assert words in refused_text(tmp_path, text.replace('Dimensions="9 3"', given, 1), "a.xdmf")
 
 
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:

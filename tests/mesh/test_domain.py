@@ -48,7 +48,7 @@ def test_tags_must_match_the_sides() -> None:
         ((1e9, 0.0), 1.0, "radius"),
     ],
 )
-def test_disks_that_are_none_are_refused(centre: tuple[float, float], radius: float, field: str) -> None:
+def test_invalid_disks_are_refused_by_field(centre: tuple[float, float], radius: float, field: str) -> None:
     with pytest.raises(InputError, match=f"field '{field}'"):
         Disk(centre, radius)
 

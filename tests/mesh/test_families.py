@@ -123,7 +123,7 @@ def test_jitter_moves_points_inside_and_slides_those_on_sides() -> None:
     assert np.array_equal(jittered(8, 0.0, 2).points, right_triangles(8).points)
 
 
-def test_the_bound_on_jitter_is_not_idle() -> None:
+def test_moves_beyond_the_bound_on_jitter_can_flatten_a_triangle() -> None:
     """Moves of √2/4 · h can flatten a triangle: the limit of the proof is sharp."""
     move = np.array([-1.0, 1.0]) * 0.25
     flat = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]) + np.array([-move, move, -move])

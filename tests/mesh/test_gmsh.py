@@ -58,7 +58,7 @@ def test_a_missing_library_is_named_with_its_package(refuse_gmsh: _Refuse, libra
         (ModuleNotFoundError("No module named 'gmsh'"), "not installed"),
     ],
 )
-def test_other_reasons_are_told_in_one_line(refuse_gmsh: _Refuse, error: Exception, words: str) -> None:
+def test_other_failures_of_gmsh_are_reported_in_one_line(refuse_gmsh: _Refuse, error: Exception, words: str) -> None:
     refuse_gmsh.error = error
     problem = gmsh_problem()
     assert problem is not None

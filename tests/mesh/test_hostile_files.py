@@ -19,11 +19,9 @@ MESSAGES = {
     "attributes_of_one_unwritten_dataset": "has arrays that take far more memory than a mesh file of its size",
     "attributes_of_alternating_cells": "lists 2000 attributes, which take far more memory than a mesh file of its size",
     "fields_of_alternating_cells": "lists 2000 arrays of 20000 cells, which take far more memory than a mesh file of "
-    "its "
-    "size",
+    "its size",
     "colours_of_many_columns": "lists colours of 20000 points or cells, which take far more memory than a mesh file of "
-    "its "
-    "size",
+    "its size",
     "dimensions_without_end": "has an array with Dimensions='9999999999999999999 ",
     "arrays_at_one_offset": "has arrays that take far more memory than a mesh file of its size",
     "packed_arrays_at_one_offset": "has arrays that take far more memory than a mesh file of its size",

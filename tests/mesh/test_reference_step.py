@@ -59,7 +59,7 @@ def test_the_step_of_upwind_transport_is_courants(boundary: object, formulas: tu
         assert reference_step(ADVECTION, graph, {"a": given}) == pytest.approx(wanted, rel=1e-13)
 
 
-def test_nothing_moves_nothing() -> None:
+def test_without_a_velocity_the_courant_step_is_infinite() -> None:
     assert reference_step(ADVECTION, dual(squares(3)), {"a": (0.0, 0.0)}) == math.inf
 
 

@@ -84,7 +84,7 @@ def test_units_of_the_mean_volume_are_cubes() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_questions_of_a_certificate_are_answered_on_it(name: str) -> None:
+def test_linearity_and_stability_are_measured_on_tetrahedra(name: str) -> None:
     graph, scheme = six_tetrahedra(), find(name)
     assert measure_linearity(scheme, graph).linear
     stability = measure_stability(scheme, graph)

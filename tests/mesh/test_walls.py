@@ -123,7 +123,7 @@ def test_permuted_cells_give_permuted_results_on_a_torus() -> None:
         ({"left": ff.Robin("1/(x - x)", 0.0)}, "h of the boundary condition of 'left'"),
     ],
 )
-def test_walls_that_cannot_be_are_refused(walls: Conditions, words: str) -> None:
+def test_contradictory_walls_are_refused(walls: Conditions, words: str) -> None:
     with pytest.raises(InputError, match=words.replace("(", r"\(")) as caught:
         dual(squares(2), walls)
     assert "\n" not in str(caught.value)

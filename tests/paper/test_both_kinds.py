@@ -111,7 +111,7 @@ def test_a_network_of_the_other_kind_in_the_study_itself_is_judged_there(tmp_pat
     assert set(judge_kinds(tmp_path, only_table, study).values()) == {("contradicted", "contradicted")}
 
 
-def test_what_is_not_there_is_not_judged(tmp_path: Path):
+def test_without_its_file_a_kind_of_network_is_not_judged(tmp_path: Path):
     assert set(judge_kinds(tmp_path, None).values()) == {("contradicted", "not run here")}
     assert set(judge_kinds(tmp_path, CARRY, None).values()) == {("not run here", "held")}
     without = copy.deepcopy(CARRY)

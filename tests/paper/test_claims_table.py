@@ -119,7 +119,7 @@ def test_misprints_and_claims_of_novelty_are_in_the_table():
     assert "a novel, higher-order numerical scheme" in texts["intro-novel"]
 
 
-def test_of_a_paper_nobody_has_run_nothing_is_said():
+def test_without_results_no_claim_has_a_verdict():
     rows = judge_claims({})
     assert {row.verdict for row in rows} == {"not run here", "cannot be tested from the text"}
     assert all(row.verdict in VERDICTS for row in rows)

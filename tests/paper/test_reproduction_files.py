@@ -76,7 +76,7 @@ def test_a_second_process_is_refused_for_the_same_part_only(toys: Any, tmp_path:
     reproduce("first", folder=tmp_path)
 
 
-def test_strays_of_killed_processes_are_removed_and_nothing_else(toys: Any, tmp_path: Path) -> None:
+def test_only_the_temporary_files_of_killed_processes_are_removed(toys: Any, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     kept = [tmp_path / "first" / ".mine-0123456789ab.json", tmp_path / ".fluxforge-ffffffffffff-index.html"]
     strays = [

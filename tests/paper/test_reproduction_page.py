@@ -61,7 +61,7 @@ def test_the_claims_and_the_numbers_of_every_figure_can_be_had(text):
     assert len(json.loads(downloads["claims.json"])) == 3
 
 
-def test_it_asks_for_nothing_from_elsewhere(text):
+def test_the_page_makes_no_external_request(text):
     without_data = re.sub(r"data:[^\"]+", "", text)
     assert not re.findall(r"(?:src|href)=\"https?:", without_data)
     assert "@import" not in without_data
@@ -103,7 +103,7 @@ def test_a_condition_is_what_a_verdict_begins_with_and_a_part_can_have_a_table()
     assert "Verdicts &lt;over&gt; seeds" in text
 
 
-def test_tables_are_found_wherever_they_are():
+def test_tables_are_found_at_every_depth_of_a_document():
     by_place = tables(
         {
             "rows": [{"a": 1, "deep": {"b": 2}, "list": [1, 2]}, {"a": 3}],

@@ -57,7 +57,7 @@ def test_the_network_beats_its_integrator_on_a_mesh_it_has_not_seen(run: ff.pipe
         assert row.conserved < 1e-13
 
 
-def test_its_formula_is_a_scheme_that_simulates(run: ff.pipeline.Run) -> None:
+def test_the_formula_of_a_network_is_a_scheme_that_simulates(run: ff.pipeline.Run) -> None:
     assert run.verdict == "approximation"
     assert run.scheme is not None
     mesh = ff.mesh.square(cells=60, engine="builtin")

@@ -5,13 +5,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sympy as sp
 
 from fluxforge import recipe
+from fluxforge.distil import Candidate, Front
 from fluxforge.errors import DiscoveryError
+from fluxforge.expression import symbol
 from fluxforge.gnn import FluxNetwork, build_flux_network
 from fluxforge.mesh import Neumann, Robin, dual, fourier_step, jittered
 from fluxforge.pde import BUILT_IN, HEAT
-from fluxforge.pipeline import unseen_mesh
+from fluxforge.pipeline import _flux_form, unseen_mesh
 from fluxforge.pipeline._carry import effective_rates, errors_by_step, judge_network, measure_carry, mesh_parameters
 from fluxforge.pipeline._flux_form import distil_coefficients
 from fluxforge.run import silent
@@ -19,6 +22,7 @@ from fluxforge.scheme import nested_tableau
 from fluxforge.stepping import freeze_flux, freeze_network
 
 RANGE = (0.05, 0.6)
+AT_STEPS = "the error of one step is below the integrator's, or at most 0.001, at 4 time steps across the trained range"
 TOTAL = 0
 
 
@@ -59,7 +63,7 @@ def test_the_formula_that_training_finds_passes() -> None:
 )
 def test_spoiled_coefficients_do_not_pass(weight: float, bias: float) -> None:
     checks = judge(network_of(weight, bias=bias), {"alpha": 1.0})
-    assert not checks["the error of one step is below the integrator's at every trained time step"]
+    assert not checks[AT_STEPS]
 
 
 def test_of_coefficients_with_the_other_sign_no_formula_is_chosen() -> None:
@@ -70,6 +74,15 @@ def test_of_coefficients_with_the_other_sign_no_formula_is_chosen() -> None:
         distil_coefficients(network_of(0.23), {"alpha": 1.0}, spec, silent)
 
 
+def test_formulas_that_are_not_finite_are_not_blamed_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = recipe.override(recipe.load("carry"), {"search.samples": 50})
+    only = Front((Candidate(sp.log(symbol("total") - 10), 1, 0.0),))
+    monkeypatch.setattr(_flux_form, "search_front", lambda *_, **__: only)
+    monkeypatch.setattr(_flux_form, "impose_order", lambda front, _: front)
+    with pytest.raises(DiscoveryError, match="none of the formulas that were tried gives finite values"):
+        distil_coefficients(network_of(-0.23), {"alpha": 1.0}, spec, silent)
+
+
 def test_random_coefficients_do_not_pass() -> None:
     network = build_flux_network(nested_tableau(2), HEAT, jax.random.key(0), depth=3, width=16)
     draw = np.random.default_rng(3)
@@ -77,13 +90,13 @@ def test_random_coefficients_do_not_pass() -> None:
     spoiled = eqx.tree_at(lambda n: [each.f.layers[-1].weight for each in n.weighted], network, weights)
     checks = judge(spoiled, {"alpha": 1.0}, cells=(60,))
     assert not checks["the error of one step is below the integrator's on every unseen mesh"]
-    assert not checks["the error of one step is below the integrator's at every trained time step"]
+    assert not checks[AT_STEPS]
     # These hold for any weights.
     assert checks["the total is conserved"]
     assert checks["under refinement, the rate of change of smooth fields converges to the equation's"]
 
 
-def test_what_suits_diffusion_does_not_pass_for_transport_far_from_it() -> None:
+def test_coefficients_that_suit_diffusion_do_not_pass_for_transport() -> None:
     """c = 1 − 0.5 total damps diffusion at its longest steps; upwind transport alone needs less."""
     checks = judge(network_of(-0.6, equation="advection"), {"velocity": (1.0, 0.4)})
     assert not all(checks.values())

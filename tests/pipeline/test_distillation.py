@@ -84,7 +84,7 @@ def explain_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_gauge_is_seen_through_and_the_scheme_is_the_first_order_one(explain_network: Any, tmp_path: Path) -> None:
+def test_a_network_with_a_gauge_is_recovered_as_the_first_order_scheme(explain_network: Any, tmp_path: Path) -> None:
     document = explain_network()
     assert document["recovered"], document["reasons"]
     assert document["constants"]["c1"] == pytest.approx(1.0, abs=1e-9)

@@ -100,7 +100,7 @@ def test_a_network_of_another_exponent_is_not_taken_for_fishers(tmp_path: Path) 
     assert any("the law of the data is a different one" in text for text in discovery.reasons)
 
 
-def test_a_few_steps_of_training_run_to_the_end_and_are_gone_on_with_without_the_file(
+def test_a_short_run_ends_in_a_report_and_is_resumed_without_the_files_of_its_recipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the recipe's file to the report; no formula describes so short a training to a millionth."""

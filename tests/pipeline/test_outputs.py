@@ -45,14 +45,14 @@ def told(run: Path) -> list[str]:
     return warnings
 
 
-def test_a_run_that_is_as_it_was_left_says_nothing(run: Path) -> None:
+def test_an_unchanged_run_causes_no_message(run: Path) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert told(run) == []
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("name", ["scheme.json", "certificate.json", "report.html", "front.csv", "loss.png"])
-def test_an_output_that_is_missing_is_restored_and_told(name: str, run: Path) -> None:
+def test_a_missing_output_is_restored_and_reported(name: str, run: Path) -> None:
     before = (run / name).read_bytes()
     (run / name).unlink()
     assert told(run) == [f"{run / name}: was missing and has been restored"]
@@ -61,7 +61,7 @@ def test_an_output_that_is_missing_is_restored_and_told(name: str, run: Path) ->
 
 
 @pytest.mark.parametrize("name", ["scheme.json", "certificate.json", "report.html", "front.csv", "metrics.jsonl"])
-def test_an_output_that_is_changed_is_named_and_left_alone(name: str, run: Path) -> None:
+def test_a_changed_output_is_named_and_not_restored(name: str, run: Path) -> None:
     (run / name).write_bytes((run / name).read_bytes() + b"\n")
     before = (run / name).read_bytes()
     for _ in range(2):
@@ -71,7 +71,7 @@ def test_an_output_that_is_changed_is_named_and_left_alone(name: str, run: Path)
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints/step-000000006.safetensors"])
-def test_what_only_training_could_make_again_is_named(name: str, run: Path) -> None:
+def test_a_missing_output_of_training_is_named_and_not_restored(name: str, run: Path) -> None:
     (run / name).unlink()
     assert told(run) == [f"{run / name}: is missing and cannot be restored"]
     assert not (run / name).exists()
@@ -125,7 +125,7 @@ def test_a_record_that_names_files_elsewhere_is_refused(name: str, run: Path) ->
     assert not (run.parent / "escaped.json").exists()
 
 
-def test_outputs_that_the_disk_has_no_room_for_are_an_error(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_an_error_when_outputs_are_restored(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "scheme.json").unlink()
 
     def full(*_: object) -> None:

@@ -170,7 +170,7 @@ def test_a_table_has_a_column_per_seed(folder: Path, monkeypatch: pytest.MonkeyP
     assert all(column.shape == (2,) for column in frames[0].values())
 
 
-def test_it_shows_itself_in_a_line_and_as_a_page(folder: Path) -> None:
+def test_a_run_has_a_repr_of_one_line_and_an_html_page(folder: Path) -> None:
     run = ff.load_run(folder)
     assert repr(run) == f"Run(first-order: recovered, 99.3% of the network's step explained; {folder})"
     page = run._repr_html_()

@@ -121,11 +121,8 @@ def test_an_arm_of_another_name_is_refused(name: str) -> None:
 
 def test_a_single_term_of_no_weight_is_named_alone() -> None:
     message = refused(with_fields(PLAIN, loss={"supervised": {"weight": 0}}))
-    assert (
-        message
-        == "field 'loss.supervised.weight': no term has a weight above 0, so that nothing would be learned; give "
-        "one a positive weight"
-    )
+    why = "no term has a weight above 0, so that nothing would be learned; give one a positive weight"
+    assert message == f"field 'loss.supervised.weight': {why}"
 
 
 def test_no_mesh_files_are_not_an_ensemble() -> None:

@@ -96,7 +96,9 @@ def test_every_deciding_field_changes_the_fingerprint(field: str, value: Any) ->
         (override(ON_MESHES, {"network.hops": 2}), {"network.two_hop": "ring"}),
     ],
 )
-def test_so_do_the_fields_of_other_data(recipe: Recipe, assignments: dict[str, Any]) -> None:
+def test_every_deciding_field_of_other_data_changes_the_fingerprint(
+    recipe: Recipe, assignments: dict[str, Any]
+) -> None:
     assert fingerprint(override(recipe, assignments)) != fingerprint(recipe)
 
 
@@ -111,7 +113,7 @@ def test_so_do_the_fields_of_other_data(recipe: Recipe, assignments: dict[str, A
         {"training.checkpoint_every": 7},
     ],
 )
-def test_what_decides_nothing_leaves_the_fingerprint(assignments: dict[str, Any]) -> None:
+def test_fields_without_effect_on_training_do_not_change_the_fingerprint(assignments: dict[str, Any]) -> None:
     changed = override(PLAIN, assignments)
     assert changed != PLAIN
     assert fingerprint(changed) == fingerprint(PLAIN)

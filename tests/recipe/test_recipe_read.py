@@ -153,7 +153,7 @@ def test_a_mesh_file_that_is_not_there_is_named(path: Path, name: str) -> None:
     assert "expected text on one line" in message or f"there is no mesh file '{path.parent / name}'" in message
 
 
-def test_the_room_is_light() -> None:
+def test_reading_a_recipe_imports_no_numerical_library() -> None:
     code = "import sys, fluxforge.recipe as r; r.load('first-order'); print([m for m in sys.modules if '.' not in m])"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "'msgspec'" in names

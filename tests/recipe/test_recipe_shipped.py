@@ -18,7 +18,7 @@ def test_the_listing_names_them_all_with_a_summary_each() -> None:
 
 @pytest.mark.parametrize("preset", [*PRESETS, None])
 @pytest.mark.parametrize("name", [*NAMES, *EXPERIMENTS, *OTHERS])
-def test_each_loads_and_is_possible(name: str, preset: str | None) -> None:
+def test_every_shipped_recipe_loads_and_passes_its_checks(name: str, preset: str | None) -> None:
     recipe = load(name, preset=preset)
     check(recipe)
     assert recipe.name == name
@@ -54,7 +54,7 @@ def test_generalisation_is_the_paper_s_at_any_preset() -> None:
     assert recipe.search is None
 
 
-def test_what_each_is_about() -> None:
+def test_every_shipped_recipe_has_the_settings_of_its_purpose() -> None:
     recipes = {name: load(name) for name in NAMES}
     assert recipes["first-order"].loss.supervised is not None
     assert recipes["first-order"].loss.residual is None

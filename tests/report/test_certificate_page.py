@@ -67,7 +67,7 @@ def test_links_are_to_files_beside_the_page(folder):
     assert all((folder / name).is_file() for name in links)
 
 
-def test_pictures_lie_beside_it(folder):
+def test_pictures_are_written_beside_the_page(folder):
     for name in ("convergence", "time", "stability"):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / f"{name}.svg").read_text().startswith("<?xml")

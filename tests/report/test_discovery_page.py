@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from browser import PROGRAM, Browser
 from fluxforge.certify import Certificate, Line, Verdict
+from fluxforge.distil import Reading
 from fluxforge.errors import InputError
+from fluxforge.pipeline._formula import judge
 from fluxforge.report import discovery_figures, discovery_page, write_discovery
 from fluxforge.scheme import find
 
@@ -276,12 +278,24 @@ def test_the_page_opens_with_the_sentence_of_its_certificate_before_anything_els
     assert first.endswith("The network&#39;s step is explained to 99.4 %.")
 
 
-@pytest.mark.parametrize(
-    ("least", "said"), [(0.99396, "99.4 %"), (0.994, "99.4 %"), (0.99996, "99.9 %"), (1.0, "100 %")]
-)
-def test_a_share_adds_up_with_the_rest_and_is_not_rounded_to_all(least, said):
-    result = RESULT | {"explained": {"least": least}, "fronts": {}}
-    assert f"explained to {said}" in of(result, scheme=find("euler"), drawn=False)
+def explained_share(least):
+    """The share in per cent that the page of a result quotes."""
+    page = of(RESULT | {"explained": {"least": least}, "fronts": {}}, scheme=find("euler"), drawn=False)
+    return re.search(r"explained to (\S+) %", page)[1]
+
+
+# In double precision 98.05 is rounded to 98.0, and 1.95 to 1.9 because 1 - 0.9805 is a little less.
+@pytest.mark.parametrize("least", [0.99396, 0.994, 0.9805, 0.97, 0.5, 0.0])
+def test_the_share_on_the_page_and_the_rest_in_the_verdict_add_up_to_100(least):
+    reading = Reading(0.1, {}, {}, {}, {}, {}, explained=least, explained_by_least=least, loss=0.0, exact=True)
+    reason = judge([reading], threshold=0.97, law=None).reasons[0]
+    rest = re.search(r"leaves at most (\S+)% of", reason)[1]
+    assert float(explained_share(least)) + float(rest) == pytest.approx(100.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.99951, "99.9"), (0.99996, "99.9"), (1.0, "100")])
+def test_a_share_is_100_per_cent_only_if_it_is_all(least, said):
+    assert explained_share(least) == said
 
 
 def test_next_commands_are_those_of_the_command_line_and_name_the_right_file(recovered):

@@ -186,7 +186,7 @@ OPTIONAL = sorted(READ.keys() - {"recipe", "recovered"})
 
 @pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("key", OPTIONAL)
-def test_no_missing_key_costs_the_page(key):
+def test_a_page_is_written_without_any_single_optional_field(key):
     result = {name: each for name, each in READ.items() if name != key}
     assert "How it was made" in of(result)
     discovery_figures(read(result), METRICS)
@@ -196,7 +196,7 @@ NULLS = {name: None for name in OPTIONAL if name not in ("reasons", "seconds", "
 
 
 @pytest.mark.parametrize("more", [{}, NULLS, {"stencil": {}}, {"stencil": {"network": {}}}])
-def test_nor_do_all_of_them_together(more):
+def test_a_page_is_written_without_all_optional_fields(more):
     result = {"recipe": "midpoint", "recovered": False, **more}
     assert "How it was made" in of(result)
     assert discovery_figures(read(result), []) == {}

@@ -1,11 +1,12 @@
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
 
 from fluxforge.report import typeset
 from fluxforge.report._page import mathml, typeset_text
-from fluxforge.scheme import find, reference
+from fluxforge.scheme import find, from_document, reference, to_document
 
 
 def flat(markup):
@@ -45,6 +46,17 @@ def test_roots_means_words_and_powers_of_ten():
     assert tree(r"\overline{A_{PN}}").find("mover") is not None
     assert flat(mathml(r"1.5\cdot 10^{-3}\,\mathrm{rate}_{0,N}")) == "1.5·10−3rate0,N"
     assert tree(r"\mathrm{rate}").find("mtext").text == "rate"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("123456.7", "123460"), ("1.5e-7", "1.5·10−7"), ("1.234567e17", "1.2346·1017"), ("0.25", "0.25α")],
+)
+def test_constants_of_any_size_are_rounded_to_five_digits(value, shown):
+    document: Any = to_document(find("euler"))
+    document["stages"][0]["messages"]["z"]["expression"] = f"{value}*alpha*A/delta*(T_N - T_P)"
+    (row, _) = ET.fromstring(str(typeset(from_document(document))))[0]
+    assert flat(ET.tostring(row, "unicode")).startswith(f"zP=∑N∈𝒩1(P){shown}")
 
 
 def test_what_looks_like_markup_is_escaped():

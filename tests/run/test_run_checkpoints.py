@@ -134,7 +134,7 @@ def test_equal_trees_give_equal_files_and_saving_one_again_changes_nothing(check
     assert name == data(checkpoints, 1).name
 
 
-def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "c", warn=pytest.fail, keep=3)
     save_steps(checkpoints, *range(9, 14))
     assert steps(checkpoints) == pair(11, 12, 13)
@@ -145,7 +145,7 @@ def test_what_was_just_saved_is_kept_whatever_else_there_is(checkpoints: Checkpo
     assert steps(checkpoints) == pair(3, 8, 9)
 
 
-def test_damaged_ones_do_not_count_as_kept_and_go(checkpoints: Checkpoints) -> None:
+def test_damaged_checkpoints_are_removed_and_not_counted(checkpoints: Checkpoints) -> None:
     save_steps(checkpoints, 1, 2)
     data(checkpoints, 2).write_bytes(b"")
     seal(checkpoints, 7).write_text("a SHA-256 of nothing")
@@ -154,7 +154,7 @@ def test_damaged_ones_do_not_count_as_kept_and_go(checkpoints: Checkpoints) -> N
     assert steps(checkpoints) == pair(1, 3) | {"step-notes.sha256"}
 
 
-def test_none_ever_saved_is_none(checkpoints: Checkpoints) -> None:
+def test_without_a_checkpoint_the_latest_is_none(checkpoints: Checkpoints) -> None:
     assert checkpoints.latest(tree(0), fingerprint=F) is None
     checkpoints.folder.mkdir()
     for name in ("step-1.safetensors", "step-0000000001.safetensors", "step-000000001.safetensors.old"):

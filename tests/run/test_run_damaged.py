@@ -30,7 +30,7 @@ DAMAGES: dict[str, tuple[Callable[[Path, Path], object], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_passed_over_loudly(damage: str, checkpoints: Checkpoints) -> None:
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(damage: str, checkpoints: Checkpoints) -> None:
     save_steps(checkpoints, 1, 2)
     inflict, why = DAMAGES[damage]
     inflict(data(checkpoints, 2), seal(checkpoints, 2))
@@ -45,7 +45,7 @@ def test_a_damaged_checkpoint_is_passed_over_loudly(damage: str, checkpoints: Ch
     assert warning.endswith("falling back to step-000000001.safetensors")
 
 
-def test_several_damaged_ones_are_each_told(tmp_path: Path) -> None:
+def test_every_damaged_checkpoint_is_reported(tmp_path: Path) -> None:
     told: list[str] = []
     checkpoints = Checkpoints(tmp_path / "c", warn=told.append, keep=3)
     save_steps(checkpoints, 1, 2, 3)
@@ -57,7 +57,7 @@ def test_several_damaged_ones_are_each_told(tmp_path: Path) -> None:
     assert len(told) == 2
 
 
-def test_none_that_is_whole_is_an_error_and_no_new_start(checkpoints: Checkpoints) -> None:
+def test_if_every_checkpoint_is_damaged_loading_is_an_error(checkpoints: Checkpoints) -> None:
     save_steps(checkpoints, 1, 2)
     flip(data(checkpoints, 1), -1)
     seal(checkpoints, 2).unlink()

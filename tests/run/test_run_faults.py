@@ -79,7 +79,7 @@ def test_killed_again_and_again_a_run_still_ends(
     ("kind", "code", "said"),
     [("SIGINT", 130, "interrupted"), pytest.param("SIGTERM", 143, "interrupted", marks=pytest.mark.slow)],
 )
-def test_a_signal_in_any_stage_is_answered_and_the_run_can_be_gone_on_with(
+def test_a_run_ended_by_a_signal_in_any_stage_can_be_resumed(
     kind: str, code: int, said: str, nursery: Nursery, whole: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
     for stage in STAGES:

@@ -206,7 +206,9 @@ def test_a_folder_is_held_by_one_and_free_after_the_block(tmp_path: Path) -> Non
     reopen(tmp_path / "run")
 
 
-def test_two_that_begin_one_folder_at_once_do_not_both_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_processes_that_create_one_folder_only_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mkdir = os.mkdir
 
     def overtaken(path: Any, *rest: Any, **more: Any) -> None:
@@ -221,7 +223,7 @@ def test_two_that_begin_one_folder_at_once_do_not_both_get_it(tmp_path: Path, mo
         assert folder.description == {"seed": 1}
 
 
-def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     begin(tmp_path)
     strays = [".fluxforge-0123456789ab-run.json", "checkpoints/.fluxforge-0123456789ab-step-000000001.safetensors"]
     strays += ["stages/.fluxforge-ffffffffffff-train.json", ".fluxforge-0123456789ab-report.html"]

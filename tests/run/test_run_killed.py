@@ -91,7 +91,7 @@ def test_after_every_kill_the_newest_checkpoint_is_whole_and_nothing_saved_is_lo
     assert len(list(folder.glob("checkpoints/*.safetensors"))) <= 3
 
 
-def test_a_disk_that_takes_no_more_is_one_line_and_the_last_checkpoint_stays(folder: Path) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_the_last_checkpoint_stays(folder: Path) -> None:
     with worker("crowded", folder) as process:
         assert line(process) == f"{folder}/checkpoints/step-000000002.safetensors: cannot be written (File too large)"
         assert line(process) == f"{folder}/metrics.jsonl: cannot be written (File too large)"

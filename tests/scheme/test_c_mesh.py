@@ -84,4 +84,4 @@ def test_the_tables_are_those_of_the_emitted_interface(make: Callable[[], DualGr
 def test_a_name_cannot_leave_its_comment() -> None:
     text = emit_c_mesh(replace(triangles(), origin="a*/ int x; /*\n??/.msh"))
     first = text.splitlines()[0]
-    assert first == "/* a* / int x; / *? ? ?/.msh: 72 cells, 24 boundary faces. */"
+    assert first == "/* a* / int x; / * ? ?/.msh: 72 cells, 24 boundary faces. */"

@@ -12,6 +12,7 @@ from _emit_meshes import mixed, table, triangles
 
 import fluxforge as ff
 from fluxforge.cli import main
+from fluxforge.errors import InputError
 from fluxforge.mesh import DualGraph
 from fluxforge.pde import from_document
 from fluxforge.scheme import find
@@ -100,6 +101,14 @@ def test_arrays_of_a_mesh_and_of_its_file_are_those_of_its_graph(tmp_path: Path)
     ff.mesh.write(mesh := ff.mesh.squares(3), path := tmp_path / "m.msh")
     for given in (mesh, path):
         np.testing.assert_array_equal(ff.mesh_arrays(given)["A"], ff.mesh_arrays(ff.dual(mesh))["A"])
+
+
+@pytest.mark.parametrize("wall", [ff.Robin(2.0, 1.0), ff.Inflow(1.0)])
+def test_a_wall_that_exported_code_does_not_have_is_named(wall: ff.Robin | ff.Inflow) -> None:
+    graph = ff.dual(ff.mesh.squares(3), {"right": wall, "left": ff.Neumann()})
+    wanted = "^the boundary condition of 'right': exported code supports only a value, neumann:Q or periodic:TAG$"
+    with pytest.raises(InputError, match=wanted):
+        ff.mesh_arrays(graph)
 
 
 @pytest.mark.parametrize("name", ["numpy", "jax"])

@@ -216,11 +216,11 @@ def test_tangential_parts_are_arguments_only_of_schemes_that_read_them() -> None
 
 
 @pytest.mark.parametrize(("name", "equation"), [("d_n", CARRIED), ("d_t", CARRIED), ("a_t", CARRIED), ("K_nt", SPREAD)])
-def test_no_sum_or_output_may_be_called_so(name: str, equation: Equation) -> None:
+def test_sums_and_outputs_may_not_have_the_name_of_an_invariant(name: str, equation: Equation) -> None:
     with pytest.raises(SchemeError, match=f"the name '{name}' is already used"):
         SchemeBuilder(equation).stage({name: "T_N"}, {"T_new": name}).build("taken")
 
 
-def test_heat_has_no_velocity() -> None:
+def test_an_invariant_of_the_velocity_is_unknown_to_the_heat_equation() -> None:
     with pytest.raises(Exception, match="unknown symbol 'a_n'"):
         SchemeBuilder().stage({"z": "A*a_n*T_P"}, NEW)

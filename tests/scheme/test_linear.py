@@ -52,7 +52,7 @@ def form(text: str) -> Affine | None:
         "1/(T_N - T_P)",
     ],
 )
-def test_what_is_not_affine_is_found_out(text: str) -> None:
+def test_expressions_that_are_not_affine_are_detected(text: str) -> None:
     assert form(text) is None
     assert linear_stages(one_stage(text)) is None
 

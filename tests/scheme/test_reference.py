@@ -40,12 +40,12 @@ def node(text: str, *names: str) -> sp.Expr:
     return parse(text, output_symbols(names, ()))
 
 
-def test_the_list_is_the_one_we_announce() -> None:
+def test_the_built_in_schemes_are_the_announced_ones() -> None:
     assert list(BUILT_IN) == NAMES
 
 
 @pytest.mark.parametrize("scheme", BUILT_IN.values(), ids=str)
-def test_each_says_who_it_is(scheme: Scheme) -> None:
+def test_every_built_in_scheme_has_its_name_summary_and_claims(scheme: Scheme) -> None:
     assert BUILT_IN[scheme.name] is scheme
     assert scheme.summary.isprintable()
     assert 10 < len(scheme.summary) <= 100

@@ -222,7 +222,7 @@ def test_find_takes_a_scheme_a_name_or_a_file(tmp_path) -> None:  # type: ignore
     assert find(str(tmp_path / "mine.json")) == BUILT_IN["rk4"]
 
 
-def test_find_says_what_there_is_and_what_was_meant() -> None:
+def test_find_lists_the_schemes_and_suggests_a_similar_name() -> None:
     with pytest.raises(SchemeError, match=r"no scheme 'midpiont': .*two-hop-printed.*Did you mean 'midpoint'\?"):
         find("midpiont")
     with pytest.raises(SchemeError, match=r"neither a built-in one .* nor a \.json file\.$"):

@@ -89,7 +89,7 @@ def test_the_corrected_flux_scores_one(judge):
     assert scores.coercivity > 0
 
 
-def test_a_missed_condition_costs(judge):
+def test_a_flux_that_misses_a_condition_has_a_higher_cost(judge):
     flat = judge(Constants(1.0, 1.0, 1.0, 0.05))
     assert flat.coercivity < judge(CORRECTED).coercivity
     unstable = judge(Constants(1.6, 1.35, 1.25, 1.0))

@@ -69,7 +69,7 @@ def test_linear_fields_are_exact_for_any_weight():
     assert (np.abs(matrix @ T) <= allowed).all()
 
 
-def test_a_plain_flux_is_not():
+def test_linear_fields_are_not_exact_with_the_plain_flux():
     operator = FluxOperator(dual(make_mesh("jittered", 6, 3)))
     graph = operator.graph
     T = np.concatenate([graph.x, graph.centre[graph.interior :]]) @ [1.0, 0.0]

@@ -75,7 +75,11 @@ def test_finished_stages_are_not_repeated(tmp_path, monkeypatch):
     assert len(calls) == trials - kept
     calls.clear()
     monkeypatch.setattr(_skew_stages, "score_family", real_score)
-    again = resume(tmp_path / "run")
+    flip_last_bit(tmp_path / "run/network.safetensors")
+    warnings: list[str] = []
+    again = resume(tmp_path / "run", warn=warnings.append)
+    (warning,) = warnings
+    assert "network.safetensors: is damaged" in warning
     assert not calls
     assert drop_fields(again.document) == drop_fields(whole.document)
     assert read_files(tmp_path / "run", without=NAMED) == read_files(tmp_path / "whole", without=NAMED)

@@ -132,7 +132,7 @@ RIGHT = module.extrapolate_difference
 @pytest.mark.parametrize(
     "fault", [wrong_sign, pytest.param(half, marks=pytest.mark.slow), pytest.param(other_cell, marks=pytest.mark.slow)]
 )
-def test_a_wrong_sign_factor_or_upwind_cell_of_r_is_seen(fault: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_sign_factor_or_upwind_cell_of_r_is_detected(fault: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, u = triangles()
     dt = 0.6 * courant_step(graph, VORTEX)
     wanted = plain_step(graph, u, LIMITERS["discovered-ramp"].phi, dt, VORTEX)
@@ -207,7 +207,7 @@ def test_without_the_cut_the_bounds_are_left(name: str) -> None:
     assert excess_over_bounds(graph, u, take(free, graph, u, 0.9 * courant_step(graph, VORTEX))) > 0.05
 
 
-def test_exchanged_bounds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exchanged_bounds_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, u = triangles()
     rises = module.slope_round
 

@@ -117,7 +117,7 @@ def test_small_systems_are_solved_directly_unless_told_otherwise() -> None:
     assert isinstance(stepper(CN, graph, 0.1, solver="cg"), ConjugateGradientStepper)
 
 
-def test_explicit_schemes_do_not_mind_a_solver() -> None:
+def test_explicit_schemes_ignore_the_solver() -> None:
     graph = GRAPHS["dirichlet"]
     T, dt = noise(graph.cells), 0.5 * fourier_step(graph)
     after = stepper("euler", graph, dt, solver="cg").rollout(T, 1)

@@ -13,7 +13,7 @@ from fluxforge.scheme import Scheme
 from fluxforge.scheme.reference import BUILT_IN
 from fluxforge.stepping import _build, operator, sides, stepper
 from fluxforge.stepping._implicit import IterativeStepper, condition_bound
-from fluxforge.stepping._solvers import MOST_COARSE_CELLS, Multigrid
+from fluxforge.stepping._solvers import MOST_COARSE_CELLS, Multigrid, conjugate_gradients
 from strategies import BOUNDARIES, noise
 
 CN = BUILT_IN["crank-nicolson"]
@@ -160,6 +160,28 @@ def test_a_system_that_is_not_solved_is_a_numerical_error() -> None:
     b = noise(n, 9)
     with pytest.raises(NumericalError, match="not solved in 500 iterations"):
         Multigrid(csr_array(second @ second @ second)).solve(b, within=1e-10 * float(np.linalg.norm(b)))
+
+
+def solve_diagonal(values: np.ndarray, b: np.ndarray, most: int) -> tuple[np.ndarray, bool]:
+    return conjugate_gradients(
+        lambda p: values * p, np.copy, b, is_solved=lambda r: bool(np.linalg.norm(r) <= 1e-12), most=most
+    )
+
+
+def test_what_the_last_allowed_iteration_solves_is_solved() -> None:
+    """On a diagonal with two values, conjugate gradients take two iterations in exact arithmetic."""
+    values, b = np.tile([1.0, 2.0], 5), noise(10, 9)
+    x, solved = solve_diagonal(values, b, most=2)
+    assert solved
+    assert np.linalg.norm(values * x - b) <= 2e-12
+    with pytest.raises(NumericalError, match="not solved in 1 iterations of conjugate gradients: use a shorter time"):
+        solve_diagonal(values, b, most=1)
+
+
+def test_on_a_negative_definite_matrix_conjugate_gradients_say_that_nothing_is_solved() -> None:
+    x, solved = solve_diagonal(-np.ones(10), noise(10, 9), most=5)
+    assert not solved
+    assert (x == 0).all()
 
 
 @every_graph

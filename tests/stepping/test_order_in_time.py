@@ -79,6 +79,6 @@ def test_the_printed_midpoint_rule_is_of_second_order_without_a_source() -> None
     assert np.abs(rates[-2:] - 2).max() <= 0.1
 
 
-def test_the_right_midpoint_rule_does_not_care() -> None:
+def test_the_midpoint_rule_is_of_second_order_with_a_source() -> None:
     rates = observed_orders(BUILT_IN["midpoint"], COLD, np.zeros(COLD.cells), lumpy(COLD))
     assert np.abs(rates[-2:] - 2).max() <= 0.1

@@ -113,7 +113,7 @@ def test_a_transport_step_beyond_its_limit_is_refused() -> None:
         simulate("euler", squares(5), dt=0.21, **problem)
 
 
-def test_the_word_of_heat_is_one_of_heat_only() -> None:
+def test_diffusivity_is_refused_for_equations_without_it() -> None:
     with pytest.raises(InputError, match="has no diffusivity"):
         simulate("euler", squares(2), equation=ADVECTION, parameters={"a": (1, 0)}, diffusivity=1.0)
     with pytest.raises(InputError, match="are the same parameter"):

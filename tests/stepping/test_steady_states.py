@@ -25,7 +25,7 @@ def test_a_linear_field_is_the_steady_state_of_linear_walls() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["euler", "corrected", "corrected-rk4"])
-def test_a_long_run_ends_there(scheme: str) -> None:
+def test_a_long_run_approaches_the_steady_state(scheme: str) -> None:
     state = ff.steady(scheme, squares(6), equation="conduction", parameters=VARYING, boundary=WALLS, source="x*y")
     implicit = scheme.partition("-")[0] + "-implicit" if scheme != "euler" else "implicit"
     run = ff.simulate(
@@ -62,7 +62,7 @@ def test_large_meshes_are_iterated(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ff.steady(scheme, MESH, boundary=WALLS).residual < 1e-12
 
 
-def test_without_a_held_wall_there_is_none() -> None:
+def test_without_a_held_wall_there_is_no_steady_state() -> None:
     with pytest.raises(
         InputError, match="no wall is held at a value, so that the steady state is determined only up to a constant"
     ):
@@ -104,7 +104,7 @@ def test_an_unsolved_system_is_a_numerical_error(monkeypatch: pytest.MonkeyPatch
         ff.steady("euler", MESH, boundary=WALLS)
 
 
-def test_files_and_words(tmp_path: Path) -> None:
+def test_a_steady_state_has_a_repr_and_is_saved_once(tmp_path: Path) -> None:
     state = ff.steady("corrected", MESH, boundary=WALLS)
     assert repr(state).startswith("SteadyState(corrected on 288 cells: T from ")
     written = state.save(tmp_path / "out")

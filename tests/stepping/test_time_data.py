@@ -174,7 +174,7 @@ def test_a_function_and_a_formula_give_the_same_field() -> None:
         ({"initial": "t"}, "the initial temperature"),
     ],
 )
-def test_data_that_cannot_be_are_refused(changes: dict[str, object], words: str) -> None:
+def test_invalid_data_that_depend_on_time_are_refused_in_one_line(changes: dict[str, object], words: str) -> None:
     problem: dict[str, object] = {"start_time": 0.3, "end_time": 1.3, "dt": 0.1, "force": True, "scheme": "euler"}
     mesh: Mesh = squares(2)
     with pytest.raises(InputError, match=words) as caught:

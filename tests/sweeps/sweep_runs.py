@@ -1,4 +1,4 @@
-"""Processes of sweeps that the nursery forks, and the files that runs leave."""
+"""Processes of sweeps that the nursery forks."""
 
 import json
 import os

@@ -170,7 +170,7 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("paused")
-def test_a_sweep_is_gone_on_with_after_its_parent_was_killed_and_only_one_parent_has_it(
+def test_a_sweep_whose_parent_was_killed_is_resumed_by_one_parent_only(
     nursery: Path, marks: Path, tmp_path: Path, undisturbed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "s"
@@ -192,7 +192,7 @@ def test_a_sweep_is_gone_on_with_after_its_parent_was_killed_and_only_one_parent
 
 @pytest.mark.usefixtures("paused")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_sweep_ends_its_workers_and_says_how_to_go_on(
+def test_an_interrupted_sweep_ends_its_workers_and_says_how_to_resume(
     nursery: Path, marks: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     folder = tmp_path / "s"

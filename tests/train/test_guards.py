@@ -180,7 +180,7 @@ def test_a_member_that_fails_does_not_disturb_the_others() -> None:
         (np.nan, 1.0, 3, False),
     ],
 )
-def test_a_gradient_far_beyond_the_usual_one_is_an_explosion(
+def test_a_gradient_far_larger_than_the_usual_one_is_not_sane(
     size: float, usual: float, number: int, sane: bool
 ) -> None:
     loss, now, before = (jnp.asarray(value) for value in (1.0, size, usual))

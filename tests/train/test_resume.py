@@ -61,7 +61,7 @@ def test_a_folder_changes_nothing_about_the_networks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stops", [(10,), (10, 20, 30), (40,)])
-def test_an_interrupted_run_gone_on_with_ends_the_same(
+def test_an_interrupted_and_resumed_run_ends_the_same(
     tmp_path: Path, wanted: dict[str, bytes], stops: tuple[int, ...]
 ) -> None:
     stop = Stop(*stops)

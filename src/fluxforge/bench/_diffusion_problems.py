@@ -11,8 +11,6 @@ from fluxforge.bench._rows import (
     Sizes,
     add_orders,
     front_position,
-    relative_l2,
-    relative_max,
     row_of_squares,
     run_row,
 )
@@ -21,6 +19,7 @@ from fluxforge.mesh._boundary import Condition, Dirichlet, Neumann
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._generate import jittered, squares
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._norms import relative_l2, relative_max
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.pde._equation import ANISOTROPIC
 from fluxforge.stepping._run import simulate
@@ -75,7 +74,7 @@ def _kernel_row(scheme: str, family: str, n: int) -> Row:
         run,
         "heat-kernel",
         family,
-        error=relative_l2(run.graph, run.final, exact),
+        error=relative_l2(run.final, exact, run.graph.V),
         norm="relative L2",
         error_max=relative_max(run.final, exact),
     )
@@ -203,7 +202,7 @@ def _steady_row(scheme: str, family: str, n: int) -> Row:
         scheme=scheme,
         mesh=family,
         cells=between.graph.cells,
-        error=relative_l2(smooth.graph, smooth.field, u(*smooth.graph.x.T)),
+        error=relative_l2(smooth.field, u(*smooth.graph.x.T), smooth.graph.V),
         norm="relative L2",
         minimum=float(between.field.min()),
         maximum=float(between.field.max()),

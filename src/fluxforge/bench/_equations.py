@@ -22,9 +22,9 @@ class Group:
 
 GROUPS: Mapping[str, Group] = MappingProxyType(
     {
-        "varying-k": Group("conduction with k = 1 + x² + ½ sin 3y, beside FiPy", conduction),
-        "advection-diffusion": Group("a Gaussian carried and spread, beside FiPy", advection_diffusion),
-        "robin": Group("a Robin wall, beside FiPy", robin_wall),
+        "varying-k": Group("conduction with k = 1 + x² + ½ sin 3y, compared with FiPy", conduction),
+        "advection-diffusion": Group("a Gaussian, transported and diffused, compared with FiPy", advection_diffusion),
+        "robin": Group("a Robin wall, compared with FiPy", robin_wall),
         "heat-kernel": Group("the heat kernel", heat_kernel),
         "two-layers": Group("a wall of two layers, k = 1 and 100: contact flux", two_layers),
         "anisotropic": Group("K = diag(1, 1000) turned by 40°: error, minimum and maximum", anisotropic),

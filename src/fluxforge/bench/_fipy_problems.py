@@ -17,10 +17,11 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from fluxforge._types import CellField
-from fluxforge.bench._rows import Row, Sizes, add_orders, load_fipy, relative_l2, run_row
+from fluxforge.bench._rows import Row, Sizes, add_orders, load_fipy, run_row
 from fluxforge.expression._symbols import symbol
 from fluxforge.mesh._boundary import Condition, Neumann, Robin, Value
 from fluxforge.mesh._generate import squares
+from fluxforge.mesh._norms import relative_l2
 from fluxforge.pde._equation import CONDUCTION
 from fluxforge.stepping._run import simulate
 
@@ -91,7 +92,7 @@ def _row(problem: Problem, scheme: str, n: int) -> Row:
     )
     x, y = run.graph.x.T
     exact = problem.exact(x, y, problem.end_time)
-    error = relative_l2(run.graph, run.final, exact)
+    error = relative_l2(run.final, exact, run.graph.V)
     row = run_row(run, problem.name, "squares", error=error, norm="relative L2")
     if (fipy := load_fipy()) is None:
         return row
@@ -101,7 +102,7 @@ def _row(problem: Problem, scheme: str, n: int) -> Row:
         theirs, seconds = _fipy_run(fipy, problem, n, steps)
     return replace(
         row,
-        fipy_error=relative_l2(run.graph, theirs, exact),
+        fipy_error=relative_l2(theirs, exact, run.graph.V),
         fipy_difference=float(np.abs(theirs - run.final).max()),
         fipy_seconds_per_step=seconds,
     )

@@ -163,7 +163,7 @@ def bench_triangles(
     return TriangleBench(tuple(rows), tuple(pictures))
 
 
-class Ran(NamedTuple):
+class CaseRun(NamedTuple):
     """The last field of a run, and the exact one, which is also the initial field."""
 
     graph: DualGraph
@@ -171,7 +171,7 @@ class Ran(NamedTuple):
     final: CellField
 
 
-def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> Ran:
+def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> CaseRun:
     """Run a case with equal Δt of at most `FRACTION` of the Courant step, as `simulate` does.
 
     `to` is the size to which arrays are padded. Every stage has the flow at its own time. Walls have the least value of
@@ -189,7 +189,7 @@ def run_case(scheme: Scheme, case: Case, mesh: Mesh, to: Size | None = None) -> 
     start[: graph.cells] = exact
     clock = [put(np.asarray(value, float)) for value in (case.end / steps, case.period)]
     final = np.asarray(_march(scheme, padded, put(start), put(np.asarray(steps)), *clock))
-    return Ran(graph, exact, final[: graph.cells])
+    return CaseRun(graph, exact, final[: graph.cells])
 
 
 @eqx.filter_jit
@@ -225,7 +225,7 @@ def _common_size(meshes: Sequence[Mesh]) -> Size:
     return to
 
 
-def compare_refinements(case: Case, kind: str, name: str, coarse: Ran, fine: Ran) -> TriangleRow:
+def compare_refinements(case: Case, kind: str, name: str, coarse: CaseRun, fine: CaseRun) -> TriangleRow:
     """The row of a scheme from its runs on the coarser and the finer mesh of a kind."""
     errors = [relative_l1(ran.graph, ran.final, ran.exact) for ran in (coarse, fine)]
     u, graph = fine.final, fine.graph

@@ -138,16 +138,6 @@ def relative_l1(graph: DualGraph, u: CellField, exact: CellField) -> float:
     return float(graph.V @ np.abs(u - exact) / (graph.V @ np.abs(exact)))
 
 
-def relative_l2(graph: DualGraph, u: CellField, exact: CellField) -> float:
-    """(Σ V (u − u_exact)² / Σ V u_exact²)^½."""
-    return float(np.sqrt(graph.V @ (u - exact) ** 2 / (graph.V @ exact**2)))
-
-
-def relative_max(u: CellField, exact: CellField) -> float:
-    """Largest |u − u_exact| over the largest |u_exact|."""
-    return float(np.abs(u - exact).max() / np.abs(exact).max())
-
-
 def total_variation(graph: DualGraph, u: CellField) -> float:
     """Σ A |u_N − u_P| over the faces between two cells."""
     inside = slice(0, graph.interior)

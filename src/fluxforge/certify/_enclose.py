@@ -188,8 +188,9 @@ def _is_continuous(node: sp.Basic) -> bool:
 
 
 def _absolute(a: Interval) -> tuple[Interval, Interval]:
-    # Quotients are 1 where a ≥ 0, −1 where a ≤ 0, and anything between them across 0.
-    return iv.absolute(a), Interval(np.where(a.low >= 0, 1.0, -1.0), np.where(a.high <= 0, -1.0, 1.0))
+    # Quotients are 1 where a ≥ 0, −1 where a ≤ 0, and anything between them across 0 and where a = [0, 0].
+    rises, falls = a.low >= 0, a.high <= 0
+    return iv.absolute(a), Interval(np.where(rises & ~falls, 1.0, -1.0), np.where(falls & ~rises, -1.0, 1.0))
 
 
 def _sign(a: Interval) -> tuple[Interval, Interval]:

@@ -90,7 +90,7 @@ class SemiDiscrete:
       capacity or a reaction's constant.
     - `diffusion`: the eigenvalue of K over the equation's own, on the `lattice`, that is farthest from 1; NaN for
       equations with more than diffusion.
-    - `drift`: the first-order drift on the `lattice`.
+    - `drift`: the first-order drift on the `lattice`; None, not measured, for equations with more than diffusion.
     - `linear_exact`: linear fields are exact.
     - `smooth`: for equations with more than diffusion, the distance of the equation that smooth fields obey on the
       `lattice` from the right one; otherwise None.
@@ -110,7 +110,7 @@ class SemiDiscrete:
     varying: bool
     lattice: str
     diffusion: float = math.nan
-    drift: float = 0.0
+    drift: float | None = None
     smooth: float | None = None
     two_point: bool = False
 
@@ -125,8 +125,11 @@ class SemiDiscrete:
         # A two-point flux that its formula shows to be one of the equation need not be homogeneous in the geometry, as
         # that of Scharfetter and Gummel is not: K(h) is then not linear in h, and the extrapolation is not exact.
         most = EXTRAPOLATION_TOLERANCE if self.two_point else SMOOTH
-        like = self.smooth <= most if self.smooth is not None else abs(self.diffusion - 1.0) <= SAME_SYSTEM
-        right = (self.linear_exact or self.two_point) and like and self.drift == 0
+        if self.smooth is not None:
+            like = self.smooth <= most
+        else:
+            like = abs(self.diffusion - 1.0) <= SAME_SYSTEM and self.drift == 0
+        right = (self.linear_exact or self.two_point) and like
         return (
             (self.plain or right) and self.proportional <= SAME_SYSTEM and self.source <= SAME_SYSTEM and self.varying
         )

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from fluxforge.errors import NumericalError
+from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._symbols import COORDINATES, symbol
 from fluxforge.pde._equation import Equation
 from fluxforge.pde._parameter import Parameter, Rank
@@ -120,11 +120,14 @@ def make_lattice(name: str) -> Lattice:
     """The lattice of that name: `squares`, `cubes` or `equilateral` triangles of side h.
 
     Triangles that point up are of type 0, those that point down of type 1; each has three neighbours of the other type.
+    Raises InputError for another name.
     """
     if name == "squares":
         return Lattice(name, h**2, (tuple(Edge(0, d, h) for d in _axes(2)),))
     if name == "cubes":
         return Lattice(name, h**3, (tuple(Edge(0, d, h**2) for d in _axes(3)),))
+    if name != "equilateral":
+        raise InputError(f"lattice {name!r}: is not known; choose 'squares', 'equilateral' or 'cubes'")
     r = h / sp.sqrt(3)
     half = h / 2
     down_from_up: tuple[Vector, ...] = ((sp.Integer(0), -r), (half, r / 2), (-half, r / 2))

@@ -14,8 +14,8 @@ class Linearity:
     `hops` is the largest graph distance of a cell that is read (None for an implicit scheme, which reads all cells).
 
     For a scheme that is not linear, two defects of f(T) = F(T) − F(0), relative to the largest |f|, the worst of
-    several states, signed and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2 and 1000; `additivity`,
-    |f(T + U) − f(T) − f(U)|.
+    several states, signed, small and large: `homogeneity`, |f(kT) − k f(T)| for k = −1, 2, 10³, 10⁻³ and 10⁻⁶;
+    `additivity`, |f(T + U) − f(T) − f(U)|.
     """
 
     linear: bool
@@ -205,9 +205,10 @@ class CostCurve:
     bytes: tuple[float, ...]
 
     def bytes_at(self, error: float) -> float | None:
-        """Bytes per cell to reach an error: interpolated, or extrapolated beyond the last point with the last slope.
+        """Bytes per cell to reach an error: interpolated, or extrapolated below the last error with the last slope.
 
-        At least those of the coarsest step. None if there are fewer than two points, or the last slope does not fall.
+        At least those of the coarsest step. None if there are fewer than two points, or if `error` is below the last
+        one and the bytes do not rise from the last but one point to the last while the error falls.
         """
         if len(self.error) < 2:
             return None

@@ -100,8 +100,8 @@ def verify(
     if mesh is not None and meshes:
         raise InputError("give one mesh or a sequence of meshes, not both")
     if (meshes or mesh is not None) and (families is not None or levels is not None):
-        given = "a sequence of meshes" if meshes else "a mesh"
-        raise InputError(f"give either {given}, or families and levels, not both")
+        why = "meshes= takes the place of the families" if meshes else "mesh= certifies without refinement"
+        raise InputError(f"{why}: leave out families and levels")
     if exact is not None:
         check_text(exact, "exact")
         if not meshes:

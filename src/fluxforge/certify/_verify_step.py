@@ -29,8 +29,6 @@ from fluxforge.stepping._stepper import AbstractMethod
 
 # make_step(graph, dt) returns one step T ↦ T', which JAX can differentiate.
 MakeStep = Callable[[DualGraph, float], Callable[[State], State]]
-# The state on a graph at which a step is linearised.
-Draw = Callable[[DualGraph], np.ndarray]
 
 # Round-off of a step and its Jacobian, in double precision; and the time steps that are tried, over the Fourier step.
 STEP_TOLERANCE = 1e-10
@@ -54,15 +52,13 @@ def verify_step(make_step: MakeStep | AbstractMethod, *, name: str = "step", mes
     mesh = generate(kind="irregular", cells=200, seed=1, engine="builtin") if mesh is None else as_mesh(mesh)
     with jax.enable_x64(True):
         linearity = _measure_linearity(make_step, dual(mesh))
-        # A linear step has one Jacobian, but at T = 0, where ReLUs of a network have corners, JAX may give another.
-        state = _draw_state if linearity.linear else _no_state
         conservation = _measure_conservation(make_step, jittered(6, 0.2, 5))
         lines = (
             linearity_line(linearity, f"on {mesh.origin}"),
             conservation_line(conservation, "on an irregular mesh"),
             _constants_line(make_step, dual(mesh, Neumann())),
-            *(_growth_line(make_step, dual(mesh), fraction, state) for fraction in FRACTIONS),
-            _diffusivity_line(make_step, state),
+            *(_growth_line(make_step, dual(mesh), fraction, linear=linearity.linear) for fraction in FRACTIONS),
+            _diffusivity_line(make_step, linear=linearity.linear),
         )
     certificate = Certificate(
         scheme=name, quick=False, lines=lines, linearity=linearity, conservation=conservation, mesh=mesh.origin
@@ -92,8 +88,14 @@ def _draw_state(graph: DualGraph) -> np.ndarray:
     return np.random.default_rng(0).random(graph.cells)
 
 
-def _no_state(graph: DualGraph) -> np.ndarray:
-    return np.zeros(graph.cells)
+def _linearise(make_step: MakeStep, graph: DualGraph, dt: float, *, linear: bool) -> tuple[np.ndarray, str]:
+    """The Jacobian of a step for its lines, at a random state if it is linear and at T = 0 if not; and that state.
+
+    A linear step has one Jacobian, but at T = 0, where ReLUs of a network have corners, JAX may give another.
+    """
+    if linear:
+        return jacobian(make_step, graph, dt, _draw_state(graph)), "linearised at a random T in (0, 1)"
+    return jacobian(make_step, graph, dt, np.zeros(graph.cells)), "linearised at T = 0"
 
 
 def _measure_linearity(make_step: MakeStep, graph: DualGraph) -> Linearity:
@@ -131,29 +133,29 @@ def _constants_line(make_step: MakeStep, graph: DualGraph) -> Line:
     return Line("constants are kept", verdict_of(moved <= STEP_TOLERANCE), evidence, "one step")
 
 
-def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float, state: Draw) -> Line:
-    dt = fraction * fourier_step(graph)
-    M, where = jacobian(make_step, graph, dt, state(graph)), ", linearised at T = 0" if state is _no_state else ""
+def _growth_line(make_step: MakeStep, graph: DualGraph, fraction: float, *, linear: bool) -> Line:
+    M, where = _linearise(make_step, graph, fraction * fourier_step(graph), linear=linear)
     if not np.isfinite(M).all():
-        return unknown_line(f"at {fraction:g} Δt_Fourier", f"the Jacobian is not finite{where}")
+        return unknown_line(f"at {fraction:g} Δt_Fourier", f"the Jacobian is not finite, {where}")
     radius = float(np.abs(np.linalg.eigvals(M)).max())
     least = float(min(M.min(), (1 - M.sum(axis=1)).min()))
-    evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}{where}"
+    evidence = f"spectral radius {radius:.6f}, least weight {least:.1e}, {where}"
     name = f"at {fraction:g} Δt_Fourier: {'stable' if radius <= 1 + STEP_TOLERANCE else 'unstable'}"
     name += ", maximum principle" if least >= -STEP_TOLERANCE else ""
     return Line(name, verdict_of(radius <= 1 + STEP_TOLERANCE), evidence, "eigenvalues and signs of the Jacobian")
 
 
-def _diffusivity_line(make_step: MakeStep, state: Draw) -> Line:
+def _diffusivity_line(make_step: MakeStep, *, linear: bool) -> Line:
     """K on squares, for a diffusivity of 1, from the second moments of one row in the middle, per unit of time."""
     n, letter = 9, HEAT.words.diffusion
     graph = dual(squares(n))
     dt = 1e-3 * fourier_step(graph)
-    row = (jacobian(make_step, graph, dt, state(graph))[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
+    M, where = _linearise(make_step, graph, dt, linear=linear)
+    row = (M[n * n // 2] - np.eye(n * n)[n * n // 2]) / dt
     d = graph.x - graph.x[n * n // 2]
     K = 0.5 * np.einsum("j,je,jf->ef", row, d, d)
     # Rounded before 0 is added, which turns −0.0 into 0.0.
     xx, xy, yx, yy = np.round(K, 4).ravel() + 0.0
-    evidence = f"K/{letter} = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]]"
+    evidence = f"K/{letter} = [[{xx:.4f}, {xy:.4f}], [{yx:.4f}, {yy:.4f}]], {where}"
     verdict = verdict_of(bool(np.abs(K - np.eye(2)).max() <= 0.01)) if np.isfinite(K).all() else Verdict.UNKNOWN
     return Line(f"diffusivity on squares is {letter}", verdict, evidence, "second moments of the Jacobian, Δt → 0")

@@ -47,8 +47,16 @@ def _describe_linearity(
     return Linearity(linear, hops, used.nnz / graph.cells, *defects)
 
 
+# The numbers k with which f(kT) is compared with k f(T).
+MULTIPLES = (-1.0, 2.0, 1e3, 1e-3, 1e-6)
+
+
 def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> tuple[float, float]:
-    """The defects (homogeneity, additivity) of a step, the worst of a few signed states; see `Linearity`."""
+    """The defects (homogeneity, additivity) of a step, the worst of a few signed states; see `Linearity`.
+
+    Of small multiples kT the defect is relative to |f(T)|: a step that contains constants, such as the biases of a
+    network, has round-off of that size whatever k is.
+    """
     rng = np.random.default_rng(0)
     T, U = rng.standard_normal(cells), rng.standard_normal(cells)
     with np.errstate(all="ignore"):
@@ -58,7 +66,7 @@ def linearity_defects(step: Callable[[np.ndarray], np.ndarray], cells: int) -> t
             return step(state) - origin
 
         at_T, at_U = f(T), f(U)
-        homogeneity = max(_relative_size(f(k * T) - k * at_T, k * at_T, f(k * T)) for k in (-1.0, 2.0, 1e3))
+        homogeneity = max(_relative_size(f(k * T) - k * at_T, at_T, k * at_T, f(k * T)) for k in MULTIPLES)
         additivity = max(
             _relative_size(f(T + U) - at_T - at_U, at_T, at_U), _relative_size(f(T - U) - at_T + at_U, at_T, at_U)
         )
@@ -72,7 +80,10 @@ def _relative_size(apart: np.ndarray, *sizes: np.ndarray) -> float:
 
 
 def hops_used(graph: DualGraph, used: csr_array) -> int:
-    """The smallest number of hops within which each cell finds all cells that it reads, the mask `used`."""
+    """The smallest number of hops within which each cell reaches all cells that it reads: those in its row of `used`.
+
+    `used` is a matrix of booleans, with a row and a column per cell.
+    """
     inside = slice(graph.interior)
     i, j = graph.owner[inside], graph.neighbour[inside]
     both = (np.concatenate([i, j]), np.concatenate([j, i]))
@@ -97,7 +108,7 @@ def linearity_line(linearity: Linearity, where: str) -> Line:
         f"f(kT) differs from k f(T) by {linearity.homogeneity:.1e}, f(T + U) from f(T) + f(U) by "
         f"{linearity.additivity:.1e} of the largest, f(T) = F(T) − F(0)"
     )
-    method = "from the algebra; signed and large states; automatic differentiation"
+    method = "from the algebra; signed, small and large states; automatic differentiation"
     return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
 
 

@@ -39,7 +39,8 @@ def modified_equation(scheme: Scheme, name: str) -> ModifiedEquation | None:
 
     None if the scheme is not linear or does not preserve constants there.
 
-    Raises NumericalError for formulas that would take too long, or have no expansion in h.
+    Raises NumericalError for formulas that would take too long, or have no expansion in h, and InputError for another
+    lattice.
     """
     if linear_stages(scheme) is None:
         return None

@@ -169,8 +169,9 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
     """The line on the largest stable step."""
     method, factor = "spectral radius", "not a function of one operator, so no R(z) bounds it"
     if stability.one_operator:
+        assert stability.factor is not None
         method = "R(z) exactly; sparse eigenvalues; rollouts at 0.99 and 1.01"
-        factor = f"R(z) = {_round_floats(stability.factor)}"
+        factor = f"R(z) = {_describe_factor(stability.factor)}"
     if stability.waves is not None:
         method = "R(z) exactly; eigenvalues or discs around them; plane waves on a lattice; rollout at 0.99"
         where += _describe_waves(stability.waves, words)
@@ -202,9 +203,11 @@ def stability_line(stability: Stability, where: str, words: Words = HEAT.words) 
     return Line(name, _judge_limit(stability), evidence, method)
 
 
-def _round_floats(factor: sp.Expr | None) -> sp.Expr | None:
-    """The factor with six digits of its decimals; fractions stay as they are."""
-    return None if factor is None else factor.xreplace({each: sp.Float(each, 6) for each in factor.atoms(sp.Float)})
+def _describe_factor(factor: sp.Expr) -> str:
+    """The factor, its fractions as they are; decimals have six digits, and a note says so."""
+    decimals = factor.atoms(sp.Float)
+    text = str(factor.xreplace({each: sp.Float(each, 6) for each in decimals}))
+    return f"{text} (decimals to six digits)" if decimals else text
 
 
 def _describe_waves(waves: WaveLimit, words: Words) -> str:

@@ -16,7 +16,7 @@ Ranges = Mapping[sp.Symbol, Range]
 
 @dataclass(frozen=True)
 class Identity:
-    """Whether two formulas are equal, shown `by` algebra or random points; `apart` is the largest gap, found `at`."""
+    """Whether two formulas are equal, examined `by` algebra or random points; `apart` is the largest gap, at `at`."""
 
     holds: bool
     by: str

@@ -34,7 +34,7 @@ def step(
     ] = True,
     schemes: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Built-in schemes beside euler, separated by commas (default: all)."),
+        typer.Option(metavar="NAMES", help="Built-in schemes timed besides euler, separated by commas (default: all)."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -78,7 +78,7 @@ def _show_conductivities(rows: Sequence["ConductivityRow"]) -> None:
 
 def _show_ranges(measured: "SkewBench") -> None:
     """Print how often fluxes exceed the range of values at walls, and the error of blends relative to linear fluxes."""
-    columns = ("scheme", "stretched meshes", "range left on", "by at most", "not converged")
+    columns = ("scheme", "stretched meshes", "range exceeded on", "by at most", "not converged")
     lines = [
         (
             f"{row.scheme}, blended" if row.blended else row.scheme,

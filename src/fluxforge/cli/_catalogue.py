@@ -12,20 +12,23 @@ from fluxforge.cli._output import console, format_value, show, show_json, show_p
 from fluxforge.expression._print import to_text
 from fluxforge.expression._symbols import symbol
 from fluxforge.pde._document import find as find_equation
-from fluxforge.pde._equation import BUILT_IN, Equation
+from fluxforge.pde._equation import BUILT_IN, HEAT, Equation
 from fluxforge.scheme import reference
 from fluxforge.scheme._document import SPACES, find, to_document
 from fluxforge.scheme._linear import Z, amplification, linear_stages
-from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Scheme, Stage
+from fluxforge.scheme._scheme import FAMILIES, Claims, Ghost, Hop, Message, Reduction, Scheme, Stage
 from fluxforge.scheme._tableau import TABLEAUX
 
 # Least width of a terminal for a table; narrower ones get a paragraph per scheme.
 TABLE_FROM = 90
-SUMS = {
-    Hop.EDGE: ("Σ_N", "sums over the neighbours N of P"),
-    Hop.PATH: ("Σ_NQ", "sums over the paths P → N → Q"),
-    Hop.RING: ("Σ_Q", "sums over the cells Q two hops away"),
+# The index of each reduction of messages, and over what they are taken.
+INDICES = {
+    Hop.EDGE: ("N", "over the neighbours N of P"),
+    Hop.PATH: ("NQ", "over the paths P → N → Q"),
+    Hop.RING: ("Q", "over the cells Q two hops away"),
+    Hop.LINE: ("BNF", "over the lines of cells B – P – N – F through the faces of P"),
 }
+REDUCTIONS = {Reduction.SUM: ("Σ", "sums"), Reduction.MIN: ("min", "minima"), Reduction.MAX: ("max", "maxima")}
 GHOSTS = {Ghost.DIRICHLET: "the boundary's value", Ghost.OWNER: "its owner's value", Ghost.ZERO: "0"}
 COLUMNS = ("scheme", "stages", "hops", "order in time", "stable to", "conserves heat", "order in space")
 
@@ -110,20 +113,30 @@ def _show_scheme(scheme: Scheme) -> None:
     show()
     show_pairs(_legend(scheme))
     show("\nclaims")
-    show_pairs(_describe_claims(scheme.claims))
+    show_pairs(_describe_claims(scheme))
 
 
 def _describe_stage(stage: Stage, *, last: bool) -> Iterator[tuple[str, str]]:
     for name, message in stage.messages.items():
-        yield f"  {name} = {SUMS[message.hop][0]}", to_text(message.expression)
+        yield f"  {name} = {_describe_reduction(message)[0]}", to_text(message.expression)
     for name, output in stage.outputs.items():
         ghost = "" if last else f"   (at a ghost: {GHOSTS[output.ghost]})"
         yield f"  {name} =", f"{to_text(output.expression)}{ghost}"
 
 
+def _describe_reduction(message: Message) -> tuple[str, str]:
+    """The sign of a reduction of messages, as Σ_N, and its meaning."""
+    (sign, what), (index, over) = REDUCTIONS[message.reduction], INDICES[message.hop]
+    return f"{sign}_{index}", f"{what} {over}"
+
+
 def _legend(scheme: Scheme) -> Iterator[tuple[str, str]]:
-    for hop in sorted(scheme.hops()):
-        yield SUMS[hop]
+    messages = [message for stage in scheme.stages for message in stage.messages.values()]
+    order = list(Reduction)
+    messages.sort(key=lambda message: (message.hop, order.index(message.reduction)))
+    yield from dict.fromkeys(map(_describe_reduction, messages))
+    if (equation := scheme.equation).unknown != "T":
+        yield "T", f"the unknown {equation.unknown} of the equation {equation.name!r}"
     if scheme.implicit:
         theta = to_text(scheme.theta)
         yield f"θ = {theta}", "implicit: T' - T = (1 - θ)(F(T) - T) + θ (F(T') - T'), where F(T) is T_new above"
@@ -142,13 +155,16 @@ def _describe_factor(scheme: Scheme) -> str:
     return _format_factor(factor) + (": no step is stable" if growing else "")
 
 
-def _describe_claims(claims: Claims) -> Iterator[tuple[str, str]]:
+def _describe_claims(scheme: Scheme) -> Iterator[tuple[str, str]]:
+    claims, equation, words = scheme.claims, scheme.equation, scheme.equation.words
+    solved = "the heat equation" if equation == HEAT else f"the equation {equation.name!r}"
     yield "  order in time", _format_order(claims)
     reach = "no step is stable" if claims.stable_to == 0 else "|R(z)| ≤ 1 for z from 0 down to minus this value"
     yield "  stable to", f"{_format_limit(claims)} ({reach})"
-    yield "  conserves heat", f"{_yes_or_no(claims.conservative)} (Σ V T is constant under insulation)"
+    kept = f"the {words.total} is constant if nothing crosses the walls"
+    yield f"  conserves {words.exchanged}", f"{_yes_or_no(claims.conservative)} ({kept})"
     yield "  exact if T is linear", _yes_or_no(claims.linear_exact)
-    yield "  solves the heat equation", _yes_or_no(claims.generator)
+    yield f"  solves {solved}", _yes_or_no(claims.generator)
     yield "  order in space", _format_space(claims)
 
 

@@ -212,7 +212,8 @@ def show_arms(summary: Mapping[str, Mapping[str, ArmSummary]]) -> None:
 def _format_quartiles(summary: ArmSummary, name: str) -> str:
     """Median and quartiles; non-zeros are counted."""
     quartiles, form = getattr(summary, name), ".0f" if name == "nonzeros" else ".2g"
-    return f"{quartiles.median:{form}} [{quartiles.q1:{form}}, {quartiles.q3:{form}}]"
+    middle, low, high = (format_value(each, form) for each in (quartiles.median, quartiles.q1, quartiles.q3))
+    return f"{middle} [{low}, {high}]"
 
 
 def _show_experiment(result: Discovery, record: FluxRecord) -> None:
@@ -242,8 +243,8 @@ def _show_skew(result: SkewResult) -> None:
     """Print the verdict with its reasons, the chosen coefficients, and errors relative to the corrected flux."""
     show(f"{result.recipe}: {result.verdict}\n")
     show_pairs(text.split(": ", 1) for text in result.reasons)
-    errors = f"flux errs by {result.network_error:.2%} on unseen meshes, the two-point flux by {result.plain_error:.0%}"
-    show(f"\nthe network's {errors}\n")
+    errors = f"{result.network_error:.2%} for the network, {result.plain_error:.0%} for the two-point flux"
+    show(f"\nerror of the flux on unseen meshes: {errors}\n")
     if result.laws:
         show_pairs((law.name, f"ψ₁ = {law.formula}") for law in result.laws)
         show(

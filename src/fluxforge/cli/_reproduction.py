@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import typer
@@ -12,10 +11,11 @@ from fluxforge.cli._discovery import show_arms
 from fluxforge.cli._output import question_bar, say, show, show_json, show_pairs, show_table, warn
 from fluxforge.cli._signals import count_done
 from fluxforge.errors import DiscoveryError, InputError
-from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
+from fluxforge.paper._compare import ChangedNumber, Comparison, PartComparison, compare
 from fluxforge.paper._figures_training import controls_table, rates_table
 from fluxforge.paper._run import PARTS, Reproduction, read_documents, reproduce, write_reproduction
 from fluxforge.paper.studies import controls, generalisation, higher_order, rates, symbolic
+from fluxforge.recipe._recipe import Changes
 from fluxforge.recipe._schema import to_dict
 from fluxforge.run._progress import Progress
 from fluxforge.run._record import Document
@@ -29,11 +29,20 @@ from fluxforge.sweeps._worker import Job
 MOST_SHOWN = 8
 
 
-def run(names: Sequence[str], folder: Path, *, check: Path | None, as_json: bool, **options: Any) -> None:
+def run(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    preset: str,
+    changes: Changes,
+    again: bool,
+    check: Path | None,
+    as_json: bool,
+) -> None:
     """Run the parts, write the page of all results in the folder, and print tables and verdicts, or JSON.
 
-    `check` is the folder of kept results to compare with; `options` are further arguments of
-    `fluxforge.paper.reproduce`.
+    `preset`, `changes` and `again` are those of `fluxforge.paper.reproduce`; `check` is the folder of kept results to
+    compare with.
     """
     kept = {} if check is None else read_documents(check)
     if check is not None and not kept:
@@ -41,7 +50,10 @@ def run(names: Sequence[str], folder: Path, *, check: Path | None, as_json: bool
     results: dict[str, Document] = {}
     for name in names:
         with question_bar(name, quiet=as_json) as tell:
-            results[name] = reproduce(name, folder=folder, tell=count_done(tell), warn=warn, **options)
+            told = count_done(tell)
+            results[name] = reproduce(
+                name, preset=preset, changes=changes, folder=folder, again=again, tell=told, warn=warn
+            )
     whole = write_reproduction(folder, command=f"fluxforge reproduce {' '.join(names)}")
     compared = None if check is None else compare(read_documents(folder), kept)
     if as_json:
@@ -115,7 +127,7 @@ def _show_part(part: PartComparison) -> None:
         show(f"    and {len(part.moved) - MOST_SHOWN} more (all with --json)")
 
 
-def _describe_tolerance(moved: Moved) -> str:
+def _describe_tolerance(moved: ChangedNumber) -> str:
     """A text on a number that differs: fresh value, kind, difference, and allowed difference."""
     if moved.fresh is None:
         return f"missing, {moved.kind}"

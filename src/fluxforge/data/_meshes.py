@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluxforge._files import parse_json
-from fluxforge.data._cache import Cached, cache_path, read_cached, write_cached
+from fluxforge.data._cache import cache_path, write_cached
 from fluxforge.errors import InputError
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
@@ -18,6 +18,7 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import unit_volume
 from fluxforge.mesh._read import read
 from fluxforge.recipe._recipe import Meshes
+from fluxforge.run._arrays import Arrays, read_arrays
 
 # Part of the cache's key; incremented whenever the same arguments give other meshes.
 VERSION = 2
@@ -42,7 +43,7 @@ def generate_meshes(plan: list[dict[str, str | int]]) -> list[Mesh]:
     """One mesh per set of arguments of `generate`, from the cache if its file is complete."""
     arguments_text = json.dumps([VERSION, plan], sort_keys=True)
     place = cache_path("meshes", arguments_text.encode())
-    if (cached := read_cached(place)) is not None:
+    if (cached := read_arrays(place)) is not None:
         return _read(cached)
     generated = [generate(**arguments) for arguments in plan]  # type: ignore[arg-type]
     _write(place, generated)
@@ -64,7 +65,7 @@ def _write(place: Path, generated: list[Mesh]) -> None:
     write_cached(place, arrays, words)
 
 
-def _read(cached: Cached) -> list[Mesh]:
+def _read(cached: Arrays) -> list[Mesh]:
     arrays, meshes = cached.arrays, []
     for k, (origin, notes, tags) in enumerate(parse_json(cached.words)):
         boundary = {tag: arrays[f"{k}/boundary/{tag}"] for tag in tags}

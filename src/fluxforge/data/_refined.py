@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from fluxforge._types import Precision, State
-from fluxforge.data._cache import cache_path, read_cached, write_cached
+from fluxforge.data._cache import cache_path, write_cached
 from fluxforge.data._ensemble import Ensemble, choose_field, draw_parameters, field_numbers, pose, smooth_field
 from fluxforge.data._meshes import divide
 from fluxforge.data._model import Model
@@ -38,6 +38,7 @@ from fluxforge.mesh._mesh import Mesh
 from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation
 from fluxforge.recipe._recipe import Meshes
+from fluxforge.run._arrays import read_arrays
 from fluxforge.scheme._document import find
 from fluxforge.scheme._scheme import Scheme
 
@@ -80,7 +81,7 @@ def refined_source(
     parts = (array.tobytes() for mesh in meshes for array in (mesh.points, mesh.cells))
     place = cache_path("refined", words.encode(), *parts)
     drawn = _pose_problems(coarse, spec, model, seed)
-    if (cached := read_cached(place)) is not None and cached.arrays.keys() >= _NAMES:
+    if (cached := read_arrays(place)) is not None and cached.arrays.keys() >= _NAMES:
         known = cached.arrays
     else:
         known = _compute_answers(meshes, coarse, spec, model, drawn)

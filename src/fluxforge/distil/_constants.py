@@ -75,15 +75,16 @@ def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -
 
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
-    """The fractions to which constants are rounded; a constant that several fractions fit is left out."""
+    """The fractions to which constants are rounded; a constant that no fraction fits, or several, is left out."""
     fractions = {name: nearest_fraction(value, uncertainty[name]) for name, value in values.items()}
     return {name: near for name, near in fractions.items() if near is not None}
 
 
 def nearest_fraction(value: float, uncertainty: float) -> Fraction | None:
-    """The fraction of denominator at most 12 within the uncertainty of a number; None if that is not unique.
+    """The fraction of denominator at most 12 within three uncertainties of a number; None if it is none or not unique.
 
-    Next to p/q the nearest other candidate is 1/(12 q) away or farther.
+    It is unique if the next candidate is at least four uncertainties away from it. Next to p/q that is 1/(12 q) away or
+    farther. None, too, for a number or an uncertainty that is not finite.
     """
     if not (math.isfinite(value) and math.isfinite(uncertainty)):
         return None

@@ -178,23 +178,23 @@ class Fit(NamedTuple):
     residual: float
 
 
-def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, hopeless: float = math.inf) -> Fit | None:
+def fit_constants(expr: sp.Expr, table: Table, *, gain: float = 1e-9, largest_residual: float = math.inf) -> Fit | None:
     """The formula with its decimals c replaced by the minimiser of ‖y − f(X; c)‖; exact numbers stay.
 
     Decimals of equal size are one constant, so 0.3·a − 0.3·b has one and 0.3·a − 0.4·b two. Gauss–Newton from the
     present values, with halved steps where needed, until a round lowers the residual by less than its fraction `gain`.
     None if the formula is not finite on the table, or if the linear model of the first round predicts a residual
-    beyond `hopeless`.
+    beyond `largest_residual`.
     """
     with np.errstate(all="ignore"):
-        return _fit(expr, table, gain=gain, hopeless=hopeless)
+        return _fit(expr, table, gain=gain, largest_residual=largest_residual)
 
 
-def _fit(expr: sp.Expr, table: Table, *, gain: float, hopeless: float) -> Fit | None:
+def _fit(expr: sp.Expr, table: Table, *, gain: float, largest_residual: float) -> Fit | None:
     skeleton, start = parametrise(expr)
     linearise = partial(_linearise, skeleton, tuple(start), table)
     values = np.array(list(start.values()))
-    solution = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, hopeless=hopeless)
+    solution = gauss_newton(linearise, values, rounds=_ROUNDS, gain=gain, rank=_RANK, largest_residual=largest_residual)
     if solution is None or not np.isfinite(solution[1]).all():
         return None
     c, r = solution

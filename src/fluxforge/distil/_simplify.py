@@ -118,9 +118,10 @@ VALUE_TOLERANCE = 0.25
 
 
 def shorten(expr: sp.Expr) -> Iterator[sp.Expr]:
-    """Yield variants of a formula: one term, or argument of min or max, less; one constant made ±1, or equal to others.
+    """Yield variants of a formula: one term of a sum or one argument of min or max left out, or one constant replaced.
 
-    A number may also be multiplied into a bracket if a constant there becomes ±1.
+    A constant is replaced by ±1, or by the size of other constants. A number may also be multiplied
+    into a bracket if a constant there becomes ±1.
     """
     if expr.is_Float:
         yield from (sp.Integer(unit) for unit in (1, -1) if abs(expr - unit) < VALUE_TOLERANCE)
@@ -240,7 +241,7 @@ class Polisher:
         """The formula with its constants fitted; None if it is not finite, or if the limit is out of reach."""
         key = structure_key(expr)
         if key not in self._fits:
-            fit = fit_constants(expr, self._few, gain=_TRIAL_GAIN, hopeless=REACH * limit * self._few.spread)
+            fit = fit_constants(expr, self._few, gain=_TRIAL_GAIN, largest_residual=REACH * limit * self._few.spread)
             if fit is None:
                 return None
             self._fits[key] = measure(fit.expression, self._few)

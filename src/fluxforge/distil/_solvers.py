@@ -34,14 +34,14 @@ def gauss_newton(
     gain: float,
     rank: float,
     halvings: int = 4,
-    hopeless: float = np.inf,
+    largest_residual: float = np.inf,
 ) -> tuple[Vector, Float[np.ndarray, " rows"]] | None:
     """Minimise ‖r(c)‖ from `start`; `linearise(c)` gives r and its Jacobian. Returns c and r(c).
 
     A move is halved until it lowers ‖r‖; up to `halvings` lengths are tried. Iteration ends after `rounds` rounds, if
     one lowers ‖r‖ by less than its fraction `gain`, or if r or J is not finite. Singular values below `rank` times the
     largest are taken as zero, so that redundant unknowns share the move. Returns None if the first linear model
-    predicts a residual beyond `hopeless`.
+    predicts a residual beyond `largest_residual`.
     """
     c = start
     r, J = linearise(c)
@@ -49,7 +49,7 @@ def gauss_newton(
         if not (np.isfinite(r).all() and np.isfinite(J).all()):
             break
         move = np.linalg.lstsq(J, -r, rcond=rank)[0]
-        if number == 0 and np.linalg.norm(r + J @ move) > hopeless:
+        if number == 0 and np.linalg.norm(r + J @ move) > largest_residual:
             return None
         before = np.linalg.norm(r)
         for halving in range(halvings):

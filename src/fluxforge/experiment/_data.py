@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge import recipe
-from fluxforge.data._cache import cache_path, read_cached, write_cached
+from fluxforge.data._cache import cache_path, write_cached
 from fluxforge.errors import EquationError, ExpressionError, InputError
 from fluxforge.experiment._riemann import riemann_flux
 from fluxforge.experiment._setup import (
@@ -24,6 +24,7 @@ from fluxforge.expression._symbols import symbol
 from fluxforge.pde._document import to_document
 from fluxforge.pde._equation import Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Unit, Where, unit
+from fluxforge.run._arrays import read_arrays
 
 # Part of the cache's key; incremented whenever the same arguments give other fluxes.
 VERSION = 1
@@ -82,7 +83,7 @@ def _measure_cached(experiment: Experiment, samples: Samples, data: recipe.Exper
     words = json.dumps([VERSION, to_document(experiment.equation), data.tolerance], sort_keys=True)
     inputs = (name.encode() + np.ascontiguousarray(samples[name]).tobytes() for name in experiment.names)
     place = cache_path("experiment", words.encode(), *inputs)
-    if (cached := read_cached(place)) is not None and set(cached.arrays) == set(Measured._fields):
+    if (cached := read_arrays(place)) is not None and set(cached.arrays) == set(Measured._fields):
         return Measured(**cached.arrays)
     measure = steady_flux if experiment.steady else riemann_flux
     measured = measure(experiment, samples, data.tolerance)

@@ -79,7 +79,7 @@ def train_and_reduce(
     """Measure the fluxes, train a network of them, reduce it, and train the network of the reduced flux.
 
     Networks are saved in `folder`, if given, and loaded from it if they exist already; an interrupted training
-    continues from its last checkpoint there. `warn` is called with a line about a damaged checkpoint.
+    continues from its last checkpoint there. `warn` is called with a line about a damaged network or checkpoint.
     """
     seconds: dict[str, float] = {}
     with add_seconds(seconds, "data"):
@@ -122,8 +122,10 @@ def _train(
 ) -> FluxNetwork:
     name, what = ("network", "the flux") if step == _WHOLE else ("reduced", "its reduction")
     path = None if folder is None else folder / f"{name}.safetensors"
-    if path is not None and (kept := load_network(path, form)) is not None:
-        return kept
+    if path is not None and path.exists():
+        if (kept := load_network(path, form)) is not None:
+            return kept
+        warn(f"{path}: is damaged, or not a network of this run: the network is trained again")
     place = None if folder is None else folder / f"training-{name}"
     checkpoints = None if place is None else Checkpoints(place, warn=warn)
 
@@ -252,9 +254,8 @@ def _judge(
     checks = {
         f"{error}": formula.error <= spec.search.threshold,
         f"it agrees with the data: {within}": formula.agrees,
-        f"its error on held-out fluxes is not above that of the network, {trained.reduced.error:.1e}": (
-            _is_no_worse(formula, trained.reduced)
-        ),
+        f"its error on held-out fluxes is at most {NETWORK_RATIO:g} times that of the network, "
+        f"{trained.reduced.error:.1e}": (_is_no_worse(formula, trained.reduced)),
         f"it explains {explained:.1%} of the network's flux (at least {least:.1%} is required)": explained >= least,
         f"the data are accurate enough: error {data.relative_error:.1e} (limit {LARGEST_DATA_ERROR:g})": (
             data.relative_error <= LARGEST_DATA_ERROR

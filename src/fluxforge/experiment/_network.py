@@ -15,8 +15,8 @@ import optax
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data._cache import read_cached, write_arrays
 from fluxforge.experiment._setup import Dataset, Form, Samples
+from fluxforge.run._arrays import read_arrays, write_arrays
 from fluxforge.run._checkpoint import Checkpoints
 from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
@@ -49,7 +49,7 @@ class FluxNetwork:
         return self.scale * apply_layers(self.layers, x)[..., 0]
 
     def save(self, path: Path) -> None:
-        """Write weights, scales and error to a safetensors file."""
+        """Write weights, scales and error to a safetensors file; raises as `write_arrays` does."""
         arrays = name_layers(self.layers)
         arrays |= {"centre": self.centre, "spread": self.spread, "numbers": np.array([self.scale, self.error])}
         write_arrays(path, arrays)
@@ -57,7 +57,7 @@ class FluxNetwork:
 
 def load_network(path: Path, form: Form) -> FluxNetwork | None:
     """The network of a file; None if it is missing or damaged, or has another number of columns than `form`."""
-    if (saved := read_cached(path)) is None:
+    if (saved := read_arrays(path)) is None:
         return None
     arrays = saved.arrays
     try:

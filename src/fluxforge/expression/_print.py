@@ -110,7 +110,7 @@ class AbstractPrinter(abc.ABC):
 
     @abc.abstractmethod
     def root(self, text: str) -> str:
-        """The square root of what `text` says."""
+        """The text of the square root of the expression whose text is given."""
 
     @abc.abstractmethod
     def print_power(self, base: sp.Expr, exponent: sp.Expr) -> Piece:

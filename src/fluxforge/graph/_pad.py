@@ -141,8 +141,9 @@ def pad_graph(
 ) -> PaddedGraph:
     """Put a graph's neighbourhoods on the device, with the parameters that vary from cell to cell or face to face.
 
-    With `symbols`, only the geometry of these names. `by_slot` gives every slot arrays of its own (`columns`), which
-    are faster to evaluate on large meshes and take longer to compile; not for rings, whose values are means over paths.
+    `symbols` are the names of the geometry that is put there, by default all. `by_slot` gives every slot arrays of its
+    own (`columns`), which are faster to evaluate on large meshes and take longer to compile; not for rings, whose
+    values are means over paths.
     """
     hoods = Neighbourhoods(graph, parameters)
     wanted = sorted(set(hops))

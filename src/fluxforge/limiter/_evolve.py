@@ -43,11 +43,9 @@ def evolve(
         half = rng.normal(size=(candidates // 2, len(centre)))
         moves = np.concatenate([half, -half]) @ root.T
         losses = np.nan_to_num(loss(centre + moves * scale, generation), nan=np.inf)
-        order = np.argsort(losses, kind="stable")[:best]
-        centre = centre + weights @ moves[order] * scale
-        covariance = (1 - _LEARNING_RATE) * covariance + _LEARNING_RATE * (moves[order] * weights[:, None]).T @ moves[
-            order
-        ]
+        chosen = moves[np.argsort(losses, kind="stable")[:best]]
+        centre = centre + weights @ chosen * scale
+        covariance = (1 - _LEARNING_RATE) * covariance + _LEARNING_RATE * (chosen * weights[:, None]).T @ chosen
         history.append(np.median(losses))
         centres.append(centre)
     last = max(1, round(_AVERAGED_SHARE * generations))

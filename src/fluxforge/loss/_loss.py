@@ -67,10 +67,10 @@ def residual(spec: Residual) -> Defect:
     if not spec.fourier_power:
         return plain
 
-    def scale_loss(problem: Problem, new: State) -> State:
+    def scaled_residual(problem: Problem, new: State) -> State:
         return plain(problem, new) / reference_number(problem) ** spec.fourier_power
 
-    return scale_loss
+    return scaled_residual
 
 
 def mean_defect(defect: State, problem: Problem, norm: str) -> Float[Array, ""]:

@@ -16,6 +16,9 @@ from fluxforge.expression._symbols import COORDINATES, TIME, symbols_of
 Value: TypeAlias = float | int | str | Callable[..., np.ndarray]
 """A number, a formula of the coordinates (and of the time t, where that is allowed), or a function of them."""
 
+REST = "rest"
+"""The key for all tags, or all regions, that a mapping does not name."""
+
 
 @dataclass(frozen=True)
 class Dirichlet:
@@ -170,14 +173,10 @@ def evaluate_at(
             answer = value(*arguments) if callable(value) else value
     except ExpressionError as error:
         raise ExpressionError(f"{what.rstrip(',')}: {error}") from error
-    try:
-        values = np.asarray(answer)
-        if answer is None or values.dtype.kind == "c":
-            raise TypeError("NumPy would take None for nan, and leave out imaginary parts")
-        values = values.astype(float)
-    except (TypeError, ValueError, OverflowError) as error:
+    values = _to_real_numbers(answer)
+    if values is None:
         wanted = "real numbers: give a number, a formula of x and y, a function of them, or an array over cells"
-        raise InputError(f"{what} should be {wanted}; got {describe_value(answer)}") from error
+        raise InputError(f"{what} should be {wanted}; got {describe_value(answer)}")
     if values.shape not in ((), (len(x),)):
         raise InputError(
             f"{what} gives values of shape {values.shape} for {len(x)} points; one value per point is expected"
@@ -189,6 +188,16 @@ def evaluate_at(
         when = f" at time {time:g}" if timed else ""
         raise InputError(f"{what} is {result[k]} at ({place}){when}; it should be finite")
     return result.copy()
+
+
+def _to_real_numbers(answer: object) -> np.ndarray | None:
+    """The answer as an array of floats; None if it is anything but real numbers."""
+    try:
+        values = np.asarray(answer)
+        # NumPy would take None for nan, and leave out imaginary parts.
+        return None if answer is None or values.dtype.kind == "c" else values.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _find_mismatch(function: Callable[..., object], arguments: int) -> TypeError | None:

@@ -234,7 +234,7 @@ def group_half_edges(cells: Corners, points: int) -> GroupedEdges:
 
 
 class Pairing(NamedTuple):
-    """The half-edges of counter-clockwise cells (an edge as one cell has it), paired inside the mesh.
+    """The half-edges of counter-clockwise cells, paired inside the mesh; a half-edge is an edge of one cell.
 
     `start` → `end` has its cell on the left; `before` is the corner that precedes `start` in that cell.
     `alone` lists the half-edges on the boundary; `left` and `right` list those that share an edge.

@@ -19,10 +19,11 @@ def check_xdmf(data: bytes, folder: Path) -> None:
     """
     tree = parse_xml(data, "Xdmf")
     for element in tree.iter():
-        # The content of <Information> is parsed as XML again.
+        # The text of some elements, such as <Information>, is parsed as XML again.
         if "<!" in (element.text or ""):
             raise UnreadableError(
-                "declares a document type (<!DOCTYPE) inside an <Information> element: remove the declaration"
+                f"has '<!' in the text of an element {element.tag[:60]!r}, where it could declare a document type "
+                "(<!DOCTYPE): remove it"
             )
     budget = Budget(len(data))
     datasets = Datasets(folder, budget)
@@ -48,11 +49,17 @@ def check_xdmf(data: bytes, folder: Path) -> None:
 
 
 def _dimensions(item: ElementTree.Element) -> int:
-    words = (item.get("Dimensions") or "").split()
-    counts = [count for word in words if (count := parse_count(word, digits=19)) is not None]
-    if not 0 < len(words) <= MOST_DIMENSIONS or len(counts) < len(words):
+    given = item.get("Dimensions") or ""
+    words = given.split()
+    if len(words) > MOST_DIMENSIONS:
         raise UnreadableError(
-            f"has an array with Dimensions={(item.get('Dimensions') or '')[:60]!r}, which are not whole numbers"
+            f"has an array with Dimensions={given[:60]!r}, which are {len(words)} dimensions; at most "
+            f"{MOST_DIMENSIONS} are read"
+        )
+    counts = [count for word in words if (count := parse_count(word, digits=19)) is not None]
+    if not words or len(counts) < len(words):
+        raise UnreadableError(
+            f"has an array with Dimensions={given[:60]!r}, where whole numbers of at most 19 digits are expected"
         )
     return math.prod(counts)
 

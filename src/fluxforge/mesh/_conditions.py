@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fluxforge._arguments import check_number, describe_value
 from fluxforge.errors import InputError
 from fluxforge.expression._tokens import split_outside_brackets
-from fluxforge.mesh._boundary import Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
+from fluxforge.mesh._boundary import REST, Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
 from fluxforge.pde._equation import Equation
 
 Conditions: TypeAlias = Condition | str | Mapping[str, Condition | Value] | None
@@ -21,7 +21,6 @@ key "rest" stands for all tags that are not named.
 ZERO_VALUE = Dirichlet()
 """u = 0: the condition of tags that are not named, unless the equation has another."""
 
-REST = "rest"
 INSULATED = "insulated"
 KINDS = (Dirichlet, Neumann, Robin, Periodic, Inflow)
 # For each word, its condition, and the number of formulas that follow the word, separated by colons.
@@ -45,6 +44,9 @@ def read_conditions(texts: Sequence[str], name: str = "boundary") -> Condition |
     With both, the latter applies to all tags that are not named, as `rest=CONDITION` does. Commas and colons inside
     brackets belong to formulas. Raises InputError, which begins with the `name` of the argument, for anything else.
     """
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        wanted = "a list of texts, such as ['left=1', 'rest=insulated']"
+        raise InputError(f"{name} should be {wanted}, got {describe_value(texts)}")
     per_tag: dict[str, Condition] = {}
     for spec in (part for text in texts for part in split_outside_brackets(text, ",")):
         where = f"{name} {spec.strip()!r:.80}"
@@ -120,7 +122,7 @@ def conditions_of_tags(
     elif REST not in tags:
         rest = per_tag.pop(REST, rest)
     elif REST in per_tag:
-        _check_rest_is_a_tag(per_tag, tags)
+        _refuse_ambiguous_rest(per_tag, tags)
     if isinstance(rest, Periodic):
         raise InputError(
             "a periodic condition belongs to one tag: give a mapping from tags to conditions, {'left': "
@@ -140,7 +142,7 @@ def conditions_of_tags(
     return dict.fromkeys(tags, rest) | per_tag
 
 
-def _check_rest_is_a_tag(per_tag: Mapping[str, Condition], tags: tuple[str, ...]) -> None:
+def _refuse_ambiguous_rest(per_tag: Mapping[str, Condition], tags: tuple[str, ...]) -> None:
     """Refuse the key "rest" for a mesh with a tag of that name, unless no other tag is left that it could stand for."""
     named = {*per_tag, *(each.partner for each in per_tag.values() if isinstance(each, Periodic))}
     if unnamed := [tag for tag in tags if tag not in named]:

@@ -176,6 +176,16 @@ def check_graph(graph: Any) -> DualGraph:
     return check_kind(graph, "graph", DualGraph, "a dual graph (fluxforge.dual(mesh, boundary))")
 
 
+def check_plain_walls(graph: DualGraph, user: str) -> None:
+    """Raise InputError, naming the tag, for a Robin or an inflow wall, which `user` does not support."""
+    odd = np.zeros(graph.ghosts, bool) if graph.inflow is None else graph.inflow
+    if graph.transfer is not None:
+        odd = odd | np.isfinite(graph.transfer)
+    if odd.any():
+        tag = graph.tags[int(graph.tag[odd][0])]
+        raise InputError(f"the boundary condition of {tag!r}: {user} supports only a value, neumann:Q or periodic:TAG")
+
+
 def normal_part(vectors: FaceVectors, n: FaceVectors) -> FaceField:
     """v·n of one vector per face."""
     along: FaceField = np.einsum("fi,fi->f", vectors, n)

@@ -29,7 +29,7 @@ class Faces(NamedTuple):
 
 
 def pair_faces(mesh: Mesh) -> Faces:
-    """The faces of a mesh, in the order of their corners; MeshError if three cells share an edge."""
+    """The faces of a mesh, sorted by their corners within each group; MeshError if three cells share an edge."""
     start, end, cell, slot, order, first, size = group_half_edges(mesh.cells, len(mesh.points))
     if (crowded := np.flatnonzero(size > 2)).size:
         a, b = start[order[first[crowded[0]]]], end[order[first[crowded[0]]]]

@@ -19,7 +19,7 @@ from fluxforge.mesh._domain import AbstractDomain, Sizing, sizing
 from fluxforge.mesh._mesh import Mesh
 
 _Triangles: TypeAlias = Int[np.ndarray, "cells 3"]
-# Points after some were added or dropped: their number is not that of the `Points` that went in.
+# Points of which some were added or dropped, so that a function that takes `Points` returns another number of them.
 _Selected: TypeAlias = Float[np.ndarray, "selected 2"]
 
 # A triangle whose circumradius exceeds LARGEST_RADIUS · h gets a new point; in a perfect lattice the radius is 0.577 h.

@@ -15,7 +15,7 @@ from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import field, parse
 from fluxforge.expression._symbols import COORDINATES, TIME, symbol
 from fluxforge.expression._tokens import split_components, split_outside_brackets
-from fluxforge.mesh._boundary import Value, depends_on_time, evaluate_at
+from fluxforge.mesh._boundary import REST, Value, depends_on_time, evaluate_at
 from fluxforge.mesh._dual import DualGraph
 
 
@@ -41,9 +41,6 @@ class AtTime:
 Setting: TypeAlias = Value | np.ndarray | Sequence[Any] | Mapping[str, Any] | Curl | AtTime
 """A number, a formula in the coordinates and t, a function of them, an array; one of these per component of a vector or
 per entry of a tensor; a mapping from regions of the mesh to any of these; the curl of a stream function."""
-
-REST = "rest"
-"""The key that stands for all regions that are not named, in values per region."""
 
 
 @dataclass(frozen=True)

@@ -139,11 +139,11 @@ def reference_step(
     values: Settings | None = None,
     state: np.ndarray | None = None,
 ) -> float:
-    """The reference time step: the least c V / (Σ A |∂F/∂u_P| + V max(0, −r′)) of the cells; inf without any exchange.
+    """The reference time step: the least c V / (Σ A |∂F/∂u_P| + V max(0, −r′)) of the cells.
 
-    F is the equation's two-point flux. The value of a Neumann ghost follows its owner's, so that diffusion through a
-    Neumann face does not count, but outflow does. If the flux or the reaction is not linear, the derivatives are taken
-    at `state`; InputError without it.
+    It is inf where nothing is exchanged and nothing decays. F is the equation's two-point flux. The value of a Neumann
+    ghost follows its owner's, so that diffusion through a Neumann face does not count, but outflow does. If the flux or
+    the reaction is not linear, the derivatives are taken at `state`; InputError without it.
     """
     values_on = _SlotValues(equation, graph, values, state)
     graph = values_on.graph

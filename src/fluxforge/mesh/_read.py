@@ -146,7 +146,9 @@ def _check_counts(data: bytes, format_name: str) -> None:
     # The second line of a VTK file is free text.
     begin = data.find(b"\n", data.find(b"\n") + 1) + 1 if format_name == "vtk" else 0
     for match in pattern.finditer(data, begin):
-        announced = [count for word in match[match.lastindex or 0].split() if (count := _parse_count(word)) is not None]
+        announced = [
+            count for word in match[match.lastindex or 0].split() if (count := _parse_announced(word)) is not None
+        ]
         if match.lastindex == 2:
             announced.append(math.prod(announced))
         if max(announced, default=0) > len(data):
@@ -154,7 +156,7 @@ def _check_counts(data: bytes, format_name: str) -> None:
             raise UnreadableError(f"announces {line!r} and has only {len(data)} bytes: it is damaged or cut short")
 
 
-def _parse_count(word: bytes) -> int | None:
+def _parse_announced(word: bytes) -> int | None:
     """The whole number that a word stands for, or None; sys.maxsize for a very long one."""
     if len(word) > 40:
         return sys.maxsize if word.isdigit() else None
@@ -178,12 +180,14 @@ def _check_vtk(data: bytes) -> None:
             f"contains a {match[1].decode(errors='replace')}, not an UNSTRUCTURED_GRID: save it as one"
         )
     budget = Budget(len(data))
-    cells = max((_parse_count(match[1]) or 0 for match in VTK_CELLS.finditer(data)), default=0)
+    cells = max((_parse_announced(match[1]) or 0 for match in VTK_CELLS.finditer(data)), default=0)
     arrays = sum(1 for _ in VTK_ARRAYS.finditer(data))
     budget.spend(VIEW * cells * arrays, f"lists {arrays} arrays of {cells} cells, which take")
-    items = max((_parse_count(match[1]) or 0 for match in VTK_ITEMS.finditer(data)), default=0)
+    items = max((_parse_announced(match[1]) or 0 for match in VTK_ITEMS.finditer(data)), default=0)
     for match in VTK_COLOURS.finditer(data):
-        budget.spend(8 * items * (_parse_count(match[1]) or 0), f"lists colours of {items} points or cells, which take")
+        budget.spend(
+            8 * items * (_parse_announced(match[1]) or 0), f"lists colours of {items} points or cells, which take"
+        )
 
 
 # z coordinates that differ by less than this fraction of the mesh size are equal.

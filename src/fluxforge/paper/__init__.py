@@ -1,7 +1,7 @@
 """The experiments of the paper: run them, compare two runs, judge the paper's claims, write the page of all results."""
 
 from fluxforge.paper._claims import SENTENCES, VERDICTS, Claim, Sentence, count_verdicts, format_csv, judge_claims
-from fluxforge.paper._compare import Comparison, Moved, PartComparison, compare
+from fluxforge.paper._compare import ChangedNumber, Comparison, PartComparison, compare
 from fluxforge.paper._network_kinds import Carried, KindVerdict, read_carried
 from fluxforge.paper._numbers import Kind, round_document
 from fluxforge.paper._part import FigureText, Part
@@ -13,12 +13,12 @@ __all__ = [
     "SENTENCES",
     "VERDICTS",
     "Carried",
+    "ChangedNumber",
     "Claim",
     "Comparison",
     "FigureText",
     "Kind",
     "KindVerdict",
-    "Moved",
     "Part",
     "PartComparison",
     "Reproduction",

@@ -22,7 +22,7 @@ SIGNIFICANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChangedNumber:
     """A number that differs: the kept value, the fresh one (None if missing), and the allowed difference.
 
     `allowed` is absolute, and None for a rate, for which `chance` is the p-value of Fisher's exact test.
@@ -51,7 +51,7 @@ class PartComparison:
     counts: Mapping[str, int]
     compared: int
     digits: int | None
-    moved: tuple[Moved, ...]
+    moved: tuple[ChangedNumber, ...]
 
     @property
     def same_preset(self) -> bool:
@@ -60,7 +60,7 @@ class PartComparison:
 
 
 @dataclass(frozen=True)
-class Turned:
+class ChangedVerdict:
     """A sentence of the paper with different verdicts in the kept and the fresh result."""
 
     claim: str
@@ -77,7 +77,7 @@ class Comparison:
     none. `unjudged` are claims that were judged in one result only; `only_kept`, `only_fresh` are parts of one only.
     """
 
-    verdicts: tuple[Turned, ...]
+    verdicts: tuple[ChangedVerdict, ...]
     kept_rates: tuple[str, ...]
     unjudged: tuple[str, ...]
     parts: tuple[PartComparison, ...]
@@ -102,7 +102,7 @@ def compare(fresh: Mapping[str, Document], kept: Mapping[str, Document]) -> Comp
     pairs = [(row, before[row.claim]) for row in now]
     return Comparison(
         verdicts=tuple(
-            Turned(row.claim, row.text, was, row.verdict)
+            ChangedVerdict(row.claim, row.text, was, row.verdict)
             for row, was in pairs
             if row.verdict != was and NOT_RUN not in (row.verdict, was)
         ),
@@ -165,24 +165,26 @@ def _find_digits(document: Document, numbers: Mapping[str, Number]) -> int | Non
     return KEPT_DIGITS if 0 < most <= KEPT_DIGITS else None
 
 
-def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> Moved | None:
+def _compare_number(part: str, kept: Number, fresh: Number | None, digits: list[int]) -> ChangedNumber | None:
     """The record of two numbers that differ; None if their difference is allowed."""
     kind = str(kept.rule.kind)
     if fresh is None and kept.rule.kind is Kind.RATE:
         # Some documents omit counts of zero.
         fresh = replace(kept, value=0.0)
     if fresh is None:
-        return Moved(part, kept.where, kind, kept.value, None)
+        return ChangedNumber(part, kept.where, kind, kept.value, None)
     if kept.rule.kind is Kind.RATE and kept.of and fresh.of:
         from scipy.stats import fisher_exact  # imported here, since it takes a second
 
         table = [[count.value, (count.of or 0.0) - count.value] for count in (kept, fresh)]
         chance = float(fisher_exact(table).pvalue)
-        return Moved(part, kept.where, kind, kept.value, fresh.value, chance=chance) if chance < SIGNIFICANCE else None
+        if chance >= SIGNIFICANCE:
+            return None
+        return ChangedNumber(part, kept.where, kind, kept.value, fresh.value, chance=chance)
     allowed = _allowed_difference(kept, fresh, digits)
     if abs(fresh.value - kept.value) <= allowed:
         return None
-    return Moved(part, kept.where, kind, kept.value, fresh.value, allowed)
+    return ChangedNumber(part, kept.where, kind, kept.value, fresh.value, allowed)
 
 
 def _allowed_difference(kept: Number, fresh: Number, digits: list[int]) -> float:
@@ -205,7 +207,7 @@ def _half_unit(size: float, digits: int) -> float:
     return 0.0 if size == 0.0 else 0.5 * 10.0 ** (math.floor(math.log10(size)) + 1 - digits)
 
 
-def _sort_key(moved: Moved) -> float:
+def _sort_key(moved: ChangedNumber) -> float:
     """Sort key: missing numbers first, the others by the ratio of their difference to the allowed one, descending."""
     if moved.fresh is None:
         return -math.inf

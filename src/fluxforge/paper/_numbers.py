@@ -112,7 +112,10 @@ class Number:
 
 
 def find_numbers(part: str, document: Document) -> dict[str, Number]:
-    """Every number of a part's document, by its place in the form `rows[3].error` or `rows[euler 3].error`."""
+    """Every number of a part's document, by its place in the form `rows[3].error` or `rows[euler 3].error`.
+
+    Both indices count from 0: the latter is that of a record among those of the same name.
+    """
     content = {key: value for key, value in document.items() if key not in PROVENANCE}
     return {number.where: number for number in _walk(part, content, "", (), (content,))}
 
@@ -152,9 +155,9 @@ def _label_elements(values: Sequence[Any]) -> Iterator[tuple[str, str]]:
     for k, each in enumerate(values):
         named = each if isinstance(each, Mapping) else {}
         name = next((str(named[key]) for key in IDENTITY if key in named), None)
+        yield (str(k), str(k)) if name is None else (name, f"{name} {seen[name]}")
         if name is not None:
             seen[name] += 1
-        yield (str(k), str(k)) if name is None else (name, f"{name} {seen[name]}")
 
 
 def _make_number(rule: Rule, value: float, where: str, names: tuple[str, ...], around: tuple[Any, ...]) -> Number:

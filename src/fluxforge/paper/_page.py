@@ -54,11 +54,16 @@ class Download:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the paper on the page: its document, also for download, its figures with downloads, and its table."""
+    """A part of the paper on the page: how it was run, its document for download, figures with downloads, its table.
+
+    `took` is the number of seconds that it took; None if the document does not state it.
+    """
 
     name: str
     part: Part
-    document: Document
+    preset: str
+    took: float | None
+    environment: Mapping[str, str]
     download: Download
     pictures: Sequence[tuple[str, Shown, Sequence[Download]]]
     table: Table | None
@@ -77,7 +82,16 @@ def make_section(name: str, part: Part, document: Document) -> Section:
     ]
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     table = None if part.table is None else part.table(result)
-    return Section(name, part, document, _make_download(f"{name}.json", text), pictures, table)
+    return Section(
+        name=name,
+        part=part,
+        preset=document.get("preset", "quick"),
+        took=document.get("took_s"),
+        environment=document.get("environment", {}),
+        download=_make_download(f"{name}.json", text),
+        pictures=pictures,
+        table=table,
+    )
 
 
 def reproduction_page(

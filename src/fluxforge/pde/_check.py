@@ -132,7 +132,7 @@ _POINTS = 12
 _SHORT_DISTANCE = 1e-6
 # Tolerance for what is equal in exact arithmetic: a million times the round-off of numbers near 1.
 _ROUND_OFF = 1e-9
-# A hundred times that distance: beside its limit, a flux may have terms of order δ.
+# A hundred times _SHORT_DISTANCE: beside its limit, a flux may have terms of order δ.
 _GRADIENT_TOLERANCE = 100 * _SHORT_DISTANCE
 
 
@@ -181,7 +181,7 @@ class _Trial:
         ends = self._flux(self.u, self.v)
         back = -self._flux(self.v, self.u, turned=True)
         size = np.abs(ends) + np.abs(back)
-        words = "should only change its sign if P and N are exchanged and the normal is reversed"
+        words = "should become its negative when P and N are exchanged and the normal is reversed"
         self._require(ends, back, _ROUND_OFF * size, words)
 
     def check_gradient(self) -> None:

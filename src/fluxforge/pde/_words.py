@@ -1,5 +1,6 @@
 """Words and letters for an equation in certificates, messages and reports."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ _GREEK = {
     "rho": "ρ",
     "sigma": "σ",
 }
+
+# The letters of a name at the beginning of its LaTeX, which is rate_{2} for rate2; Greek names begin with a backslash.
+_LETTERS = re.compile("^[A-Za-z][A-Za-z0-9]+")
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,5 @@ def _latex_factor(formula: sp.Expr) -> str:
 
 def _latex(formula: sp.Expr) -> str:
     """A formula with names of several letters upright: in italics they would read as products."""
-    names = {s: sp.latex(s) for s in formula.free_symbols}
-    upright = {s: rf"\mathrm{{{name}}}" for s, name in names.items() if len(name) > 1 and name.isalpha()}
-    return str(sp.latex(formula, symbol_names=upright))
+    names = {s: _LETTERS.sub(r"\\mathrm{\g<0>}", sp.latex(s)) for s in formula.free_symbols}
+    return str(sp.latex(formula, symbol_names=names))

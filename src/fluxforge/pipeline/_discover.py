@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Generic
+from typing import Any, Generic, TypeAlias
 
 import msgspec
 
 from fluxforge import recipe
 from fluxforge._arguments import check_function, check_kind, check_path, check_text
 from fluxforge._machine import release_programs
+from fluxforge.certify._certificate import Certificate
 from fluxforge.distil._ablation import ablate
 from fluxforge.distil._engines import engine
 from fluxforge.errors import InputError
@@ -25,7 +26,7 @@ from fluxforge.pipeline._folder import check_outputs, describe_run, recipe_of, r
 from fluxforge.pipeline._formula import TrainedMember
 from fluxforge.pipeline._generalisation import compare_arms, report_arms
 from fluxforge.pipeline._judgement import certify_formula, judge_formula
-from fluxforge.pipeline._limiter import discover_limiter, report_limiter
+from fluxforge.pipeline._limiter import certify_again, discover_limiter, report_limiter
 from fluxforge.pipeline._outcome import (
     CARRY,
     DISCOVERY,
@@ -36,7 +37,6 @@ from fluxforge.pipeline._outcome import (
     Outcome,
     SomeResult,
     WriteReport,
-    name_outputs,
     read_result,
     result_stage,
     run_kind,
@@ -47,9 +47,11 @@ from fluxforge.pipeline._report import describe_certified, describe_discovery, r
 from fluxforge.pipeline._run import Run
 from fluxforge.pipeline._skew import check_skew, discover_skew, report_skew
 from fluxforge.run._folder import RunFolder
+from fluxforge.run._outputs import Result, name_outputs
 from fluxforge.run._progress import Progress, Warn, silent
 from fluxforge.run.result import AblationResults, Discovery, from_document, to_document
 from fluxforge.scheme._document import load, save
+from fluxforge.scheme._scheme import Scheme
 
 
 def discover(
@@ -123,8 +125,18 @@ def finish_run(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Run:
         result = write_outputs(outcome, kind.report, spec, folder)
         folder.finish(result_stage(spec), to_document(result))
     else:
-        check_outputs(folder, spec, lambda into: kind.report(read_outcome(result, kind, into, tell), folder, into))
+        check_outputs(folder, spec, lambda into: report_again(result, kind, folder, into, tell))
     return Run(folder.path, spec, result)
+
+
+def report_again(
+    result: SomeResult, kind: "RunKind[SomeResult]", folder: RunFolder, into: Path, tell: Progress
+) -> None:
+    """Write the report of a finished run into another folder, which has its scheme file."""
+    # Only the page shows the certificate, which takes longer than all figures.
+    certify = None if (folder.path / "report.html").exists() else kind.certify
+    outcome = read_outcome(result, into / name_outputs(result).scheme, certify, tell)
+    kind.report(outcome, folder, into)
 
 
 def discover_formula(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[Discovery]:
@@ -186,7 +198,11 @@ def write_outputs(
 
 
 def check_networks(spec: recipe.Recipe) -> None:
-    """Raise InputError for a recipe of networks on graphs that is too large or has neither arms nor a search."""
+    """Raise an error for a recipe of networks on graphs that cannot be run to its end.
+
+    InputError if it is too large for the device, has neither arms nor a search, or has a residual that needs small
+    steps with the single Δt of `two-cells`; FluxforgeError if the engine of its search is not installed.
+    """
     recipe.refuse_too_large(spec, device_memory())
     if not spec.arms and spec.search is None:
         raise InputError(f"recipe {spec.name!r}: has neither 'arms' nor 'search', and needs one of them")
@@ -197,34 +213,46 @@ def check_networks(spec: recipe.Recipe) -> None:
         engine(spec.search.engine)
 
 
+# Computes the certificate of a finished run from its record and its scheme.
+Certify: TypeAlias = Callable[[SomeResult, Scheme, Progress], Certificate]
+
+
 @dataclass(frozen=True)
 class RunKind(Generic[SomeResult]):
     """The functions for one kind of runs: check a recipe before the run, run it to its outcome, write the report.
 
-    If `verified`, the report shows the whole certificate, which is computed again when the report is written again.
+    `certify` computes the certificate that the report shows again, for a report that is written again; None if the
+    report has none.
     """
 
     discover: Callable[[recipe.Recipe, RunFolder, Progress], Outcome[SomeResult]]
     report: WriteReport[SomeResult]
     check: Callable[[recipe.Recipe], object] = check_networks
-    verified: bool = False
+    certify: Certify[SomeResult] | None = None
 
 
-def read_outcome(result: SomeResult, kind: RunKind[SomeResult], into: Path, tell: Progress) -> Outcome[SomeResult]:
-    """The outcome of a finished run, from its record and the scheme file in `into`, to write its report again."""
+def read_outcome(
+    result: SomeResult, scheme_path: Path, certify: Certify[SomeResult] | None, tell: Progress
+) -> Outcome[SomeResult]:
+    """The outcome of a finished run, from its record and its scheme file, if there is one; certified by `certify`."""
     # Without the duration of the report, which the first report could not show.
     seconds = {name: value for name, value in result.seconds.items() if name != "report"}
-    scheme = load(path) if (path := into / name_outputs(result)[0]).exists() else None
-    certificate = verify_scheme(scheme, tell) if kind.verified and scheme is not None else None
+    scheme = load(scheme_path) if scheme_path.exists() else None
+    certificate = None if certify is None or scheme is None else certify(result, scheme, tell)
     return Outcome(msgspec.structs.replace(result, seconds=seconds), scheme, certificate)
 
 
+def certify_scheme(_: Result, scheme: Scheme, tell: Progress) -> Certificate:
+    """The certificate of a scheme, to which the record of its run adds nothing."""
+    return verify_scheme(scheme, tell)
+
+
 KINDS: Mapping[str, RunKind[Any]] = {
-    CARRY: RunKind(discover_flux_form, report_flux_form, verified=True),
-    DISCOVERY: RunKind(discover_formula, report_formula, verified=True),
-    EXPERIMENT: RunKind(discover_experiment, report_experiment, check_experiment, verified=True),
+    CARRY: RunKind(discover_flux_form, report_flux_form, certify=certify_scheme),
+    DISCOVERY: RunKind(discover_formula, report_formula, certify=certify_scheme),
+    EXPERIMENT: RunKind(discover_experiment, report_experiment, check_experiment, certify_scheme),
     GENERALISATION: RunKind(compare_arms, report_arms),
-    LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None, verified=True),
-    SKEW: RunKind(discover_skew, report_skew, check_skew, verified=True),
+    LIMITER: RunKind(discover_limiter, report_limiter, lambda _: None, certify_again),
+    SKEW: RunKind(discover_skew, report_skew, check_skew, certify_scheme),
 }
 """The functions of each kind of runs, by the name that `run_kind` returns."""

@@ -56,6 +56,7 @@ from fluxforge.run.carry import CarryResult, CarryRow, CoefficientPoints, Effect
 from fluxforge.run.result import FrontTable
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.scheme._weighted import face_invariants, formula_scheme
+from fluxforge.stepping._frozen_flux import FrozenFlux
 from fluxforge.train._train import train
 
 # Offset of the seed, and size, of the mesh on which formulas are chosen. It is none of the meshes of the error table.
@@ -272,6 +273,11 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
             search_front(engine(spec.search.engine), table, limits, seed=spec.seed), network.order
         )
     gain = _Gain(network, values, spec)
+    if not gain.positive:
+        raise DiscoveryError(
+            "in at least one of the cases by which formulas are chosen, the network is not more accurate than its "
+            "integrator"
+        )
     kept, chosen = -np.inf, dict[str, int]()
     for level in _LEVELS:
         tried = {name: _choose_shortest(front, level) for name, front in fronts.items()}
@@ -282,7 +288,7 @@ def distil_coefficients(network: FluxNetwork, values: Values, spec: recipe.Recip
             break
     if kept == -np.inf:
         raise DiscoveryError(
-            "the network is not more accurate than its integrator in every case by which formulas are chosen"
+            "none of the formulas that were tried gives finite values in all cases by which formulas are chosen"
         )
     if kept < LEAST_KEPT:
         raise DiscoveryError(
@@ -314,7 +320,8 @@ def choose_mesh(equation: Equation, values: Values, spec: recipe.Recipe) -> tupl
 class _Gain:
     """The share of the network's gain over its integrator that formulas keep: the least over time steps and fields.
 
-    −∞ if the network has no gain for one of them.
+    −∞ if a formula is not finite in one of these cases. `positive` says whether the network has a gain in all of them;
+    without one there is no share.
     """
 
     def __init__(self, network: FluxNetwork, values: Values, spec: recipe.Recipe) -> None:
@@ -324,16 +331,25 @@ class _Gain:
         self.cases = [Case(graph, network.equation, mesh_values, share * spec.data.fourier[1]) for share in (0.4, 0.85)]
         self.fields = [initial_field(graph, kind, spec.seed + _CHOOSING, network.equation) for kind in FIELDS]
         self.exact = [[case.resolve(T) for T in self.fields] for case in self.cases]
+        self.of_network = self._measure([case.step(network) for case in self.cases])
+        self.of_integrator = self._measure([case.plain(network) for case in self.cases])
+        self.positive = bool((self.of_network < self.of_integrator).all())
 
     def __call__(self, formulas: Sequence[sp.Expr]) -> float:
-        shares = []
-        for case, exact in zip(self.cases, self.exact, strict=True):
-            steps = (case.formula(self.network, formulas), case.step(self.network), case.plain(self.network))
-            for T, wanted in zip(self.fields, exact, strict=True):
-                ours, networks, plain = (relative_error(step(T), wanted, T) for step in steps)
-                shares.append((plain - ours) / (plain - networks) if plain > networks else -np.inf)
-        finite = [each if np.isfinite(each) else -np.inf for each in shares]
-        return float(min(finite))
+        errors = self._measure([case.formula(self.network, formulas) for case in self.cases])
+        with np.errstate(invalid="ignore"):
+            shares = (self.of_integrator - errors) / (self.of_integrator - self.of_network)
+        return float(np.where(np.isfinite(shares), shares, -np.inf).min())
+
+    def _measure(self, steps: Sequence[FrozenFlux]) -> np.ndarray:
+        """The relative errors of one step per case: a row per case, a column per field."""
+        rows = zip(steps, self.exact, strict=True)
+        return np.array(
+            [
+                [relative_error(step(T), wanted, T) for T, wanted in zip(self.fields, exact, strict=True)]
+                for step, exact in rows
+            ]
+        )
 
 
 def _choose_shortest(front: Front, level: float) -> int:

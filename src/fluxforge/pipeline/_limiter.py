@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +16,7 @@ from fluxforge.certify._certificate import Certificate
 from fluxforge.certify.limiter import limiter_line, limiter_region
 from fluxforge.certify.transport import LimiterRegion
 from fluxforge.expression._evaluate import evaluate
+from fluxforge.expression._parse import parse
 from fluxforge.expression._print import to_text
 from fluxforge.limiter._distil import ClosedForm, distil_limiter, measure_on_refits, sample_grid
 from fluxforge.limiter._rows import TEST, Phi, Ratio, cfl_superbee, held_out_ratios
@@ -24,6 +24,7 @@ from fluxforge.limiter._train import TrainedLimiter, network_phi, network_share,
 from fluxforge.limiter._waves import jiang_shu_errors
 from fluxforge.pde._equation import BUILT_IN
 from fluxforge.pipeline._folder import command_of
+from fluxforge.pipeline._formula import Verdict
 from fluxforge.pipeline._outcome import Outcome, verify_scheme
 from fluxforge.report._limiter_page import write_limiter
 from fluxforge.run._folder import RunFolder
@@ -42,15 +43,15 @@ STANDARD_ERRORS = 2.0
 # Number of profiles drawn as for the refit: the standard error after 2,048 steps is then 0.017.
 REFIT_ROWS = 4096
 # Largest difference, in standard errors, of ratios on profiles of the refit and on fresh ones of the same distribution.
-LEAST_STANDARD_ERRORS = 4.0
+LARGEST_DIFFERENCE = 4.0
 # Number of fresh profiles for the network: fewer, since its errors decide nothing and its steps take ten times as long.
 NETWORK_ROWS = 2048
 NETWORK, TEXTBOOK = "network", "cfl-superbee"
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A closed form with constants of least loss, its formula φ, the proof of its bounds, and its errors.
+class LimiterJudgement:
+    """A closed form with constants of least loss, its formula φ, what is proved of its bounds, and its errors.
 
     `fresh` and `refit` are errors over CFL-superbee's by the number of steps, on fresh profiles and on profiles drawn
     as those of the refit; `wave` is the mean |error| on Jiang's and Shu's wave by Courant number.
@@ -83,12 +84,20 @@ class Judged:
         return all(self.conditions.values())
 
     @property
+    def verdict(self) -> Verdict:
+        """`approximation` for an accepted formula, since there is no law that it could recover; otherwise `refused`."""
+        return "approximation" if self.accepted else "refused"
+
+    @property
+    def name(self) -> str:
+        """The name of the limiter, after its family."""
+        return f"discovered-{self.form.family.name}"
+
+    @property
     def row(self) -> LimiterRow:
         """The formula and its errors as a record."""
-        return describe_errors(
-            f"discovered-{self.form.family.name}",
-            self.fresh,
-            self.wave,
+        return structs.replace(
+            describe_errors(self.name, self.fresh, self.wave),
             formula=to_text(self.phi),
             continuous=self.form.family.continuous,
             in_region=self.region.holds,
@@ -111,22 +120,27 @@ def _are_alike(fresh: Mapping[int, Ratio], refit: Mapping[int, Ratio]) -> bool:
     # `<=` is False for NaN.
     return all(
         abs(fresh[steps].value - refit[steps].value)
-        <= LEAST_STANDARD_ERRORS * math.hypot(fresh[steps].error, refit[steps].error)
+        <= LARGEST_DIFFERENCE * math.hypot(fresh[steps].error, refit[steps].error)
         for steps in fresh
     )
+
+
+def _worst_ratio(fresh: Mapping[int, Ratio]) -> float:
+    """The largest ratio; infinite if one of them is NaN, with which the result of `max` would depend on their order."""
+    return max(math.inf if math.isnan(ratio.value) else ratio.value for ratio in fresh.values())
 
 
 @dataclass(frozen=True)
 class MeasuredForms:
     """The refitted closed forms with their errors, and in `others` the rows of CFL-superbee and of the network."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[LimiterJudgement, ...]
     others: tuple[LimiterRow, ...]
 
     @property
-    def best(self) -> Judged:
+    def best(self) -> LimiterJudgement:
         """The accepted form whose worst ratio on fresh profiles is least; if none is accepted, the best of all."""
-        return min(self.judged, key=lambda each: (not each.accepted, max(ratio.value for ratio in each.fresh.values())))
+        return min(self.judged, key=lambda each: (not each.accepted, _worst_ratio(each.fresh)))
 
 
 def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Outcome[LimiterResult]:
@@ -139,7 +153,8 @@ def discover_limiter(spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> 
     with add_seconds(seconds, "measure"):
         measured = measure_forms(forms, trained, spec, tell)
     with add_seconds(seconds, "certify"):
-        scheme, certificate = certify_limiter(measured.best, tell)
+        scheme = limiter_scheme(measured.best)
+        certificate = certify_limiter(measured.best.region, scheme, tell)
     described = describe_limiter(trained, forms, measured, spec)
     result = structs.replace(described, certificate=certificate.to_document(), seconds=seconds)
     return Outcome(result, scheme, certificate)
@@ -150,15 +165,14 @@ def describe_limiter(
 ) -> LimiterResult:
     """The record of a run without its certificate and its seconds, which the caller adds."""
     best = measured.best
-    verdict = "approximation" if best.accepted else "refused"
     return LimiterResult(
         recipe=spec.name,
         seed=spec.seed,
         member=trained.member,
         equation="advection",
-        verdict=verdict,
+        verdict=best.verdict,
         expected=spec.expect,
-        as_expected=verdict == spec.expect,
+        as_expected=best.verdict == spec.expect,
         reasons=list_reasons(best.conditions),
         formula=to_text(best.phi),
         limiters=(*measured.others, *(each.row for each in measured.judged)),
@@ -181,7 +195,7 @@ def report_limiter(outcome: Outcome[LimiterResult], folder: RunFolder, into: Pat
 def measure_forms(
     forms: Sequence[ClosedForm], trained: TrainedLimiter, spec: recipe.Recipe, tell: Progress
 ) -> MeasuredForms:
-    """Measure the refitted forms, CFL-superbee and the network, and prove the bounds of the forms."""
+    """Measure the refitted forms, CFL-superbee and the network, and examine the bounds of the forms."""
     refitted = [form for form in forms if form.refitted is not None]
     judged = []
     for k, form in enumerate(refitted):
@@ -191,7 +205,7 @@ def measure_forms(
         fresh, wave = measure_limiter(formula_phi(phi), spec.seed, rows=TEST_ROWS)
         with jax.enable_x64(True):
             refit = measure_on_refits(formula_phi(phi), spec, rows=REFIT_ROWS)
-        judged.append(Judged(form, phi, region, fresh, refit, wave))
+        judged.append(LimiterJudgement(form, phi, region, fresh, refit, wave))
     others = (
         describe_errors(TEXTBOOK, *measure_limiter(cfl_superbee, spec.seed, rows=TEST_ROWS)),
         describe_errors(NETWORK, *measure_limiter(network_phi(trained.weights), spec.seed, rows=NETWORK_ROWS)),
@@ -210,25 +224,32 @@ def measure_limiter(phi: Phi, seed: int, *, rows: int) -> tuple[dict[int, Ratio]
         return held_out_ratios(phi, seed=seed + TEST, rows=rows), jiang_shu_errors(phi)
 
 
-def describe_errors(name: str, fresh: Mapping[int, Ratio], wave: Mapping[str, float], **more: Any) -> LimiterRow:
-    """The errors of a limiter as a record; `more` are further fields of the record."""
+def describe_errors(name: str, fresh: Mapping[int, Ratio], wave: Mapping[str, float]) -> LimiterRow:
+    """The errors of a limiter as a record without a formula."""
     return LimiterRow(
         name=name,
         fresh={f"{steps}": ratio.value for steps, ratio in fresh.items()},
         fresh_error={f"{steps}": ratio.error for steps, ratio in fresh.items()},
-        worst=max(ratio.value for ratio in fresh.values()),
+        worst=_worst_ratio(fresh),
         jiang_shu=dict(wave),
-        **more,
     )
 
 
-def certify_limiter(best: Judged, tell: Progress) -> tuple[Scheme, Certificate]:
-    """The scheme of a limiter with forward Euler, and its certificate; the first line proves the bounds of φ."""
-    name = best.row.name
-    limiter = limiter_of(name, best.phi, best.form.family.summary)
-    scheme = integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=name)
+def limiter_scheme(best: LimiterJudgement) -> Scheme:
+    """The scheme of a limiter with forward Euler."""
+    limiter = limiter_of(best.name, best.phi, best.form.family.summary)
+    return integrate(TABLEAUX["euler"], BUILT_IN["advection"], limited_space(limiter), name=best.name)
+
+
+def certify_limiter(region: LimiterRegion, scheme: Scheme, tell: Progress) -> Certificate:
+    """The certificate of a limiter's scheme; its first line says whether φ is within its bounds, or not known to be."""
     certificate = verify_scheme(scheme, tell)
-    return scheme, replace(certificate, lines=(limiter_line(best.region), *certificate.lines))
+    return replace(certificate, lines=(limiter_line(region), *certificate.lines))
+
+
+def certify_again(result: LimiterResult, scheme: Scheme, tell: Progress) -> Certificate:
+    """The certificate of a finished run's scheme, from the formula in its record."""
+    return certify_limiter(limiter_region(parse(result.formula, ("r", "q", "c"))), scheme, tell)
 
 
 def _describe_ratio(steps: int, ratio: Ratio) -> str:
@@ -240,11 +261,11 @@ def _describe_ratio(steps: int, ratio: Ratio) -> str:
 
 def _describe_refit(refit: Mapping[int, Ratio]) -> str:
     ratios = ", ".join(f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in refit.values())
-    within = f"the same to within {LEAST_STANDARD_ERRORS:g} standard errors"
-    return f"on profiles drawn as for the refit these ratios are {ratios}: {within}"
+    required = f"a difference of at most {LARGEST_DIFFERENCE:g} standard errors from those on fresh ones is required"
+    return f"on profiles drawn as for the refit these ratios are {ratios} ({required})"
 
 
-def _describe_findings(best: Judged) -> tuple[str, ...]:
+def _describe_findings(best: LimiterJudgement) -> tuple[str, ...]:
     of, at = ("r and q", "q, c") if best.form.family.downwind else ("r", "c")
     continuity = (
         f"φ is a Lipschitz-continuous function of {of}"

@@ -9,6 +9,7 @@ from fluxforge import recipe
 from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._verify import verify
 from fluxforge.run._folder import RunFolder
+from fluxforge.run._outputs import Result
 from fluxforge.run._progress import Progress
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
@@ -20,7 +21,6 @@ from fluxforge.scheme._scheme import Scheme
 # stage `discovery`, since it is a record of that kind.
 DISCOVERY, GENERALISATION, CARRY, LIMITER, SKEW = "discovery", "generalisation", "carry", "limiter", "skew"
 EXPERIMENT = "experiment"
-Result: TypeAlias = Discovery | Generalisation | CarryResult | LimiterResult | SkewResult
 SomeResult = TypeVar("SomeResult", bound=Result)
 RESULTS: Mapping[str, type[Result]] = {
     CARRY: CarryResult,
@@ -33,8 +33,6 @@ RESULTS: Mapping[str, type[Result]] = {
 """The type of the record of each kind of runs."""
 
 FAMILIES = ("squares", "right", "irregular")
-RECOVERED = ("scheme.json", "certificate.json")
-CANDIDATE = ("candidate.json", "candidate-certificate.json")
 
 
 @dataclass(frozen=True)
@@ -77,19 +75,6 @@ def result_stage(spec: recipe.Recipe) -> str:
     """The name of the stage that stores the document of a finished run."""
     kind = run_kind(spec)
     return DISCOVERY if kind == EXPERIMENT else kind
-
-
-def name_outputs(result: Result) -> tuple[str, str]:
-    """The file names of scheme and certificate, which depend on whether the formula was accepted.
-
-    A limiter is accepted if it is not refused, any other formula if it is recovered.
-    """
-    if isinstance(result, Generalisation):
-        return CANDIDATE
-    if isinstance(result, LimiterResult):
-        return CANDIDATE if result.verdict == "refused" else RECOVERED
-    accepted = result.recovered if isinstance(result, Discovery) else result.verdict == "recovered"
-    return RECOVERED if accepted else CANDIDATE
 
 
 def verify_scheme(scheme: Scheme, tell: Progress) -> Certificate:

@@ -35,7 +35,7 @@ MESHES, CELLS = 24, 64
 
 
 def needs_small_steps(spec: recipe.Recipe) -> bool:
-    """Whether the loss determines a formula only as Δt → 0: so does an implicit residual, of T' as well as T."""
+    """Whether the loss determines a formula only as Δt → 0, as a residual of both T and the new T' does."""
     residual = spec.loss.residual
     return residual is not None and (residual.kind == "hermite" or residual.theta > 0)
 

@@ -20,18 +20,11 @@ from fluxforge.data._model import model_of
 from fluxforge.data._source import source
 from fluxforge.errors import InputError
 from fluxforge.pipeline._folder import recipe_of
-from fluxforge.pipeline._outcome import (
-    CARRY,
-    DISCOVERY,
-    GENERALISATION,
-    Result,
-    name_outputs,
-    read_result,
-    run_kind,
-)
+from fluxforge.pipeline._outcome import CARRY, DISCOVERY, GENERALISATION, read_result, run_kind
 from fluxforge.report._page import typeset
 from fluxforge.run._durable import Metrics
 from fluxforge.run._folder import RunFolder
+from fluxforge.run._outputs import Result, name_outputs
 from fluxforge.run._record import Document, Record
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
@@ -184,7 +177,7 @@ class Run:
     @cached_property
     def scheme(self) -> Scheme | None:
         """The formula as a scheme, recovered or not; None if no formula was found."""
-        paths = self._files([name_outputs(self.result)[0]])
+        paths = self._files([name_outputs(self.result).scheme])
         return load(paths[0]) if paths else None
 
     @cached_property

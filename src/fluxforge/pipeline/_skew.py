@@ -103,7 +103,7 @@ def train_skew(spec: recipe.Recipe, folder: RunFolder, tell: Progress, seconds: 
         table = _tabulate_fluxes(spec)
         unseen = [_tabulate_fluxes(spec, cells=cells) for cells in CELLS]
     with add_seconds(seconds, "train"):
-        network = _read_or_train(table, spec, folder.path, tell)
+        network = _read_or_train(table, spec, folder, tell)
     return TrainedSkew(network, fit_limits(network, unseen), len(table), unseen[0])
 
 
@@ -176,14 +176,20 @@ def _tabulate_fluxes(spec: recipe.Recipe, cells: int | None = None) -> FaceTable
     )
 
 
-def _read_or_train(table: FaceTable, spec: recipe.Recipe, folder: Path, tell: Progress) -> Coefficients:
-    """The network of the run: read from the folder if it was trained before, otherwise trained and saved."""
-    if (saved := load_coefficients(folder / NETWORK)) is not None:
-        return saved
+def _read_or_train(table: FaceTable, spec: recipe.Recipe, folder: RunFolder, tell: Progress) -> Coefficients:
+    """The network of the run: read from the folder if it was trained before, otherwise trained and saved.
+
+    A file that is refused is reported by the folder's `warn`.
+    """
+    path = folder.path / NETWORK
+    if path.exists():
+        if (saved := load_coefficients(path)) is not None:
+            return saved
+        folder.warn(f"{path}: is damaged, or not a network of this run: the network is trained again")
     network = train_coefficients(
         table, spec, tell=lambda step, steps, error: tell(f"training (error {error:.2e})", step, steps)
     )
-    network.save(folder / NETWORK)
+    network.save(path)
     return network
 
 

@@ -46,7 +46,8 @@ def _parse_equation(text: str) -> "Equation":
 def settings(recipe: Recipe) -> dict[str, Value]:
     """The value of every parameter of the recipe's equation, defaults included; `recipe.diffusivity` sets heat's α.
 
-    Raises EquationError for a parameter that the equation does not have, has no value, or has one of another shape.
+    Raises EquationError for a name that is no parameter of the equation, and for a parameter of the equation without a
+    value or with a value of another shape.
     """
     equation = equation_of(recipe)
     values = equation.settings(recipe.parameters, diffusivity=recipe.diffusivity)
@@ -88,7 +89,10 @@ def with_equation_inside(table: Any, folder: str | os.PathLike[str], where: str)
 
 
 def self_contained(recipe: Recipe) -> Recipe:
-    """The same recipe, in which the name of an equation's file in the working folder is replaced by its content."""
+    """The same recipe, in which the name of an equation's file is replaced by its content.
+
+    The name is relative to the working folder. Raises RecipeError if the file cannot be read or holds no equation.
+    """
     table = with_equation_inside({"equation": recipe.equation}, "", f"recipe {describe_value(recipe.name)}")
     return replace(recipe, equation=table["equation"])
 
@@ -252,7 +256,7 @@ def check_invariants(recipe: Recipe) -> Iterator[Clash]:
     from fluxforge.scheme.reference import CORRECTION
 
     if CORRECTION in invariants and not isinstance(recipe.data, Meshes):
-        why = "the cells of data of kind 'pairs' have too few neighbours for a gradient; choose data of kind 'meshes'"
+        why = "only cells of meshes have enough neighbours for a gradient; choose data of kind 'meshes'"
         yield ("network.invariants", "data.kind"), why
     of_faces = set(invariants) - {*INVARIANTS, CORRECTION}
     if of_faces and recipe.network.hops == 2:

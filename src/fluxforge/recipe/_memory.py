@@ -45,7 +45,7 @@ def training_memory(recipe: Recipe) -> int:
 
 
 def refuse_too_large(recipe: Recipe, available: int | None) -> None:
-    """Raise InputError if half of the estimate for training exceeds `available` bytes; None, unknown, never does."""
+    """Raise InputError if half of the estimate for training exceeds `available` bytes; None means unknown: no error."""
     wanted = training_memory(recipe)
     if available is None or wanted <= MARGIN * available:
         return

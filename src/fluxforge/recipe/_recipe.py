@@ -375,7 +375,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
       as a table; a file is read into the recipe, so that a run does not need it any more;
     - `parameters`: values of the equation's parameters that data are made with, in units where the mean cell volume is
       1; those left out take their defaults;
-    - `diffusivity`: the value of the parameter that has this meaning, α of heat;
+    - `diffusivity`: the value of the parameter whose meaning is the diffusivity, α of heat;
     - `arms`: named values of the sparsity weight; every seed is trained once per arm (none: the weight in `loss`);
     - `search`: how networks are turned into formulas (none: they are not);
     - `expect`: the verdict that a run should end with; `order`: the order in time that its formula should have;

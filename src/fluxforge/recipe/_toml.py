@@ -1,4 +1,4 @@
-"""TOML text of recipes: reading `FIELD=VALUE`, writing tables, and changing fields in a text without its comments."""
+"""TOML text of recipes: reading `FIELD=VALUE`, writing tables, and changing fields of a text but not its comments."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""HTML pages, figures and tables of finished results; this room measures nothing itself."""
+"""HTML pages, figures and tables of finished results; nothing is measured here."""
 
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.report._arms_page import write_arms

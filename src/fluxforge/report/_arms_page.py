@@ -1,5 +1,6 @@
 """The page of a recipe with arms: the errors of every arm over its seeds, and the figures of `sparse` and `dense`."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from fluxforge.recipe._recipe import Meshes, Recipe
 from fluxforge.report._arms_figures import extrapolation_figure, generalisation_figure
 from fluxforge.report._next import list_files, run_commands
 from fluxforge.report._page import embed_figure, number, page, write_report
+from fluxforge.run._outputs import name_outputs
 from fluxforge.run.result import ArmSummary, Generalisation
 
 FIGURES = {"generalisation": "errors and weights of all networks", "extrapolation": "errors beyond the training data"}
@@ -38,7 +40,7 @@ def write_arms(result: Generalisation, spec: Recipe, folder: Path, *, command: s
         next=run_commands(result.recipe, spec.seed, command),
         files=[
             ("generalisation.json", "all numbers of this page, for every network"),
-            *list_files(None, [(name, FIGURES[name]) for name in figures], accepted=False, metrics=True),
+            *list_files(None, name_outputs(result), [(name, FIGURES[name]) for name in figures], metrics=True),
         ],
         command=command,
     )
@@ -47,7 +49,9 @@ def write_arms(result: Generalisation, spec: Recipe, folder: Path, *, command: s
 
 def compare_summaries(summary: Mapping[str, ArmSummary]) -> str:
     """A sentence with the median one-step error of every arm on unseen meshes, the least first, and stuck networks."""
-    ranked = sorted(summary, key=lambda arm: float(summary[arm].ood_mse.median or 0.0))
-    errors = ", ".join(f"{arm} {number(summary[arm].ood_mse.median, 2)}" for arm in ranked)
+    # A median that is not finite is None in a document.
+    medians = {arm: math.inf if (median := row.ood_mse.median) is None else median for arm, row in summary.items()}
+    ranked = sorted(medians, key=medians.__getitem__)
+    errors = ", ".join(f"{arm} {number(medians[arm], 2)}" for arm in ranked)
     stuck = ", ".join(f"{summary[arm].stuck} of {arm}" for arm in ranked if summary[arm].stuck)
     return f"Median error of one step on unseen meshes (MSE): {errors}. Stuck in training: {stuck or 'no network'}."

@@ -6,9 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._summary import summarise
-from fluxforge.report._certificate_page import typeset_lines
-from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._next import describe_scheme
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
@@ -77,17 +75,11 @@ def write_carry(
     if learned is not None:
         figures["coefficients"] = learned
     fields = dict.fromkeys(row.field for row in result.carry)
-    accepted = result.verdict == "recovered"
     text = page(
         "carry.html",
         result=result,
         methods=METHODS,
         typeset=None if scheme is None else typeset(scheme),
-        certificate=certificate,
-        lines=[] if certificate is None else typeset_lines(certificate),
-        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
-        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted),
-        files=list_files(scheme, [(name, FIGURES[name]) for name in figures], accepted=accepted, metrics=True),
         errors=[
             embed_figure(carry_figure(result, [field]), f"carry-{field}", "", alt=f"Error of one step: {field}")
             for field in fields
@@ -101,5 +93,6 @@ def write_carry(
             look="narrow" if len(learned.axes) == 1 else "",
         ),
         command=command,
+        **describe_scheme(result, scheme, certificate, [(name, FIGURES[name]) for name in figures], metrics=True),
     )
     return write_report(folder, text, figures)

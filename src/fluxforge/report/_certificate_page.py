@@ -186,7 +186,8 @@ def stability_figure(certificate: Certificate) -> Figure:
         along.axvline(-stability.interval, color=COLOURS[1], linestyle="--", label=f"−{stability.interval:.5g}")
         along.legend(fontsize=8)
     along.set(xlabel="z = Δtλ", ylabel="R(z)", ylim=(-1.6, 1.6))
-    # As wide as R is drawn along the axis, and at least as the regions of explicit schemes; the same units both ways.
+    # The range of Re z begins where that of the left panel does. Im z reaches to ±2 at least, which the regions of
+    # explicit schemes need. Both axes have the same unit.
     height = max(2.0, 0.48 * reach)
     X, Y = np.meshgrid(np.linspace(-reach, 2.4 * height - reach, 300), np.linspace(-height, height, 250))
     size = np.abs(factor(X + 1j * Y))

@@ -52,6 +52,7 @@ from fluxforge.report._page import (
     typeset_text,
     write_report,
 )
+from fluxforge.run._outputs import name_outputs
 from fluxforge.run._record import Number
 from fluxforge.run.result import Discovery, FrontTable, Law, Laws
 from fluxforge.scheme._scheme import Scheme
@@ -150,7 +151,7 @@ def discovery_page(
         command=command,
         next=[*_scheme_commands(result, scheme), *run_commands(result.recipe, result.seed, command)],
         files=list_files(
-            scheme, [(name, PLOTS[name]) for name in figures], accepted=result.recovered, metrics=bool(metrics)
+            scheme, name_outputs(result), [(name, PLOTS[name]) for name in figures], metrics=bool(metrics)
         ),
     )
 
@@ -160,7 +161,7 @@ def _scheme_commands(result: Discovery, scheme: Scheme | None) -> list[tuple[str
     if scheme is None:
         return []
     initial = "exp(-30*((x - 0.5)**2 + (y - 0.5)**2))"
-    return scheme_commands(scheme, accepted=result.recovered, initial=initial, parameters=result.parameters)
+    return scheme_commands(scheme, name_outputs(result).scheme, initial=initial, parameters=result.parameters)
 
 
 def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:

@@ -50,11 +50,12 @@ def physics_rows(result: Discovery) -> list[tuple[str, object]]:
 
 def describe_question(metrics: Sequence[Metric], equation: str) -> str:
     """A sentence that states the question of a run: what the network sees, learns from and predicts."""
-    how = LEARNED_FROM.get(frozenset(list_terms(metrics)) - {"sparsity"}, "was trained on it")
-    how = how.format(equation="the heat equation" if equation == HEAT else f"the equation {equation}")
+    how = LEARNED_FROM.get(frozenset(list_terms(metrics)) - {"sparsity"})
+    name = "the heat equation" if equation == HEAT else f"the equation {equation}"
+    trained = "" if how is None else f" and {how.format(equation=name)}"
     what = "temperatures" if equation == HEAT else "values"
     return (
-        f"The question: by which formula does a small network, which sees only cells and their neighbours and {how}, "
+        f"The question: by which formula does a small network, which sees only cells and their neighbours{trained}, "
         f"advance the {what} of a mesh by one time step?"
     )
 
@@ -97,5 +98,5 @@ def opening_sentence(
 
 
 def _percent(share: float) -> str:
-    """A share in per cent with one decimal: 100 only if it is 1, otherwise at most 99.9."""
-    return f"{100.0 * share if share >= 1.0 else min(round(100.0 * share, 1), 99.9):g}"
+    """A share in per cent: 100 less the rest with one decimal, as verdicts quote it; at most 99.9 unless it is all."""
+    return f"{100.0 if share >= 1.0 else min(100.0 - round(100.0 * (1.0 - share), 1), 99.9):g}"

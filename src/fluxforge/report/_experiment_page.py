@@ -6,9 +6,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._summary import summarise
-from fluxforge.report._certificate_page import formula_lines, typeset_lines
-from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._certificate_page import formula_lines
+from fluxforge.report._next import describe_scheme
 from fluxforge.report._page import page, set_text, typeset, typeset_equation, write_report
 from fluxforge.run.result import Discovery
 from fluxforge.scheme._scheme import Scheme
@@ -51,14 +50,10 @@ def experiment_page(
         scheme=scheme,
         typeset=Markup("") if scheme is None else typeset(scheme),
         text=[] if scheme is None else formula_lines(scheme),
-        certificate=certificate,
-        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
-        lines=[] if certificate is None else typeset_lines(certificate),
         fronts=result.fronts or {},
         ablations=() if result.ablations is None else result.ablations.found,
-        next=[] if scheme is None else scheme_commands(scheme, accepted=result.recovered, initial="x*y"),
-        files=list_files(scheme, accepted=result.recovered),
         command=command,
+        **describe_scheme(result, scheme, certificate, initial="x*y"),
     )
 
 

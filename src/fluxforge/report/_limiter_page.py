@@ -7,11 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._summary import summarise
 from fluxforge.expression._evaluate import evaluate
 from fluxforge.expression._parse import parse
-from fluxforge.report._certificate_page import typeset_lines
-from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._next import describe_scheme
 from fluxforge.report._page import COLOURS, MARKERS, draw_legend_below, embed_figure, page, panels, write_report
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.scheme._scheme import Scheme
@@ -85,17 +83,12 @@ def write_limiter(
         "drawn for this test, over those of CFL-superbee.",
     }
     shown = {name: embed_figure(figure, name, captions[name]) for name, figure in figures.items()}
-    accepted = result.verdict != "refused"
     text = page(
         "limiter.html",
         result=result,
         figures=shown,
         downwind=downwind,
-        certificate=certificate,
-        lines=[] if certificate is None else typeset_lines(certificate),
-        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
-        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted, mesh="family squares -n 50"),
-        files=list_files(scheme, FIGURES.items(), accepted=accepted, metrics=True),
         command=command,
+        **describe_scheme(result, scheme, certificate, FIGURES.items(), metrics=True, mesh="family squares -n 50"),
     )
     return write_report(folder, text, figures)

@@ -1,9 +1,14 @@
-"""The end of a report: commands that use its scheme or repeat the run, and the files beside the page."""
+"""What reports of all kinds show of a run's scheme: its certificate, commands that use it or repeat the run, files."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from fluxforge.certify._certificate import Certificate
+from fluxforge.certify._summary import summarise
 from fluxforge.pde._parameter import Rank
+from fluxforge.report._certificate_page import typeset_lines
+from fluxforge.run._outputs import OutputNames, Result, name_outputs
 from fluxforge.scheme._scheme import Scheme
 
 # Values that a command gives parameters without a default.
@@ -12,20 +17,45 @@ EXAMPLES = {Rank.SCALAR: "1", Rank.VECTOR: "(1, 0.5)", Rank.TENSOR: "((2, 0), (0
 REPLACED_OPTIONS = {"-o": True, "--output": True, "--seed": True, "--overwrite": False, "--json": False}
 
 
+MESH, INITIAL = "square --cells 2000", "sin(pi*x)*sin(pi*y)"
+
+
+def describe_scheme(
+    result: Result,
+    scheme: Scheme | None,
+    certificate: Certificate | None,
+    figures: Iterable[tuple[str, str]] = (),
+    *,
+    metrics: bool = False,
+    mesh: str = MESH,
+    initial: str = INITIAL,
+) -> dict[str, Any]:
+    """The variables of a page about a run's scheme: its certificate, and the commands and files at the end.
+
+    `figures` and `metrics` are those of `list_files`, `mesh` and `initial` those of `scheme_commands`.
+    """
+    names = name_outputs(result)
+    return {
+        "certificate": certificate,
+        "lines": [] if certificate is None else typeset_lines(certificate),
+        "summary": "" if certificate is None or scheme is None else summarise(certificate, scheme),
+        "next": [] if scheme is None else scheme_commands(scheme, names.scheme, mesh=mesh, initial=initial),
+        "files": list_files(scheme, names, figures, metrics=metrics),
+    }
+
+
 def scheme_commands(
     scheme: Scheme,
+    name: str,
     *,
-    accepted: bool,
-    mesh: str = "square --cells 2000",
-    initial: str = "sin(pi*x)*sin(pi*y)",
+    mesh: str = MESH,
+    initial: str = INITIAL,
     parameters: Mapping[str, object] | None = None,
 ) -> list[tuple[str, str]]:
     """Commands about a scheme, each with a description, that work one after the other in the folder of the run.
 
-    `accepted` says whether the run accepted its formula, on which the name of the scheme's file depends. Parameters
-    without a default or a value in `parameters` get an example.
+    `name` is that of the scheme's file. Parameters without a default or a value in `parameters` get an example.
     """
-    name = scheme_name(accepted=accepted)
     unset = {p.name: EXAMPLES[p.rank] for p in scheme.equation.parameters if p.default is None}
     given = {each: format_setting(value) for each, value in (parameters or {}).items()}
     settings = "".join(f" --set {shlex.quote(f'{each}={value}')}" for each, value in (unset | given).items())
@@ -45,19 +75,17 @@ def format_setting(value: object) -> str:
     return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
-def scheme_name(*, accepted: bool) -> str:
-    """The file name under which a run keeps its scheme: it says whether the formula was accepted."""
-    return "scheme.json" if accepted else "candidate.json"
-
-
 def list_files(
-    scheme: Scheme | None, figures: Iterable[tuple[str, str]] = (), *, accepted: bool, metrics: bool = False
+    scheme: Scheme | None, names: OutputNames, figures: Iterable[tuple[str, str]] = (), *, metrics: bool = False
 ) -> list[tuple[str, str]]:
-    """The files beside a page with descriptions; `figures` are names and what they show."""
+    """The files beside a page with descriptions: `names` are those of a scheme and its certificate.
+
+    `figures` are names and what they show; `metrics` says whether the loss was recorded.
+    """
     figures = list(figures)
     files = [
-        (scheme_name(accepted=accepted), "the scheme, which every command reads", scheme is not None),
-        ("certificate.json" if accepted else "candidate-certificate.json", "its certificate", scheme is not None),
+        (names.scheme, "the scheme, which every command reads", scheme is not None),
+        (names.certificate, "its certificate", scheme is not None),
         ("front.csv", "all candidates, not rounded", any(name == "front" for name, _ in figures)),
         ("metrics.jsonl", "the loss at every recorded step", metrics),
         ("run.json", "the recipe of the run and its command", True),

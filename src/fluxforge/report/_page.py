@@ -191,7 +191,7 @@ def panels(count: int, *, columns: int | None = None) -> tuple[Figure, tuple[Axe
 
 def typeset(scheme: Scheme) -> Markup:
     """The formulas of a scheme, decimals rounded, as MathML: a row per message and output, aligned at equals signs."""
-    latex = round_decimals(emit_latex(scheme))
+    latex = _round_latex(emit_latex(scheme))
     body = latex[latex.index(r"\begin{aligned}") + len(r"\begin{aligned}") : latex.index(r"\end{aligned}")]
     return align([[mathml(cell) for cell in row.split("&")] for row in body.split("\\\\\n")])
 
@@ -250,6 +250,15 @@ def typeset_number(text: str) -> Markup | str:
 def round_decimals(formula: str, digits: int = 5) -> str:
     """The text of a formula with its decimals rounded to `digits` significant digits."""
     return _DECIMAL.sub(lambda match: f"{float(match[0]):.{digits}g}", formula)
+
+
+def _round_latex(latex: str) -> str:
+    r"""LaTeX with its decimals, whose exponents are set as \cdot 10^{…}, rounded to five significant digits."""
+
+    def round_match(match: re.Match[str]) -> str:
+        return np.format_float_positional(float(match[0]), precision=5, fractional=False, trim="-")
+
+    return _DECIMAL.sub(round_match, latex)
 
 
 def mathml(latex: str) -> Markup:

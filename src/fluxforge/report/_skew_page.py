@@ -7,9 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._summary import summarise
-from fluxforge.report._certificate_page import typeset_lines
-from fluxforge.report._next import list_files, scheme_commands
+from fluxforge.report._next import describe_scheme
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
@@ -140,17 +138,12 @@ def write_skew(
             "Error of steady problems on meshes that the search did not see, times the number of cells: level "
             "where the order is 2."
         )
-    accepted = result.verdict == "recovered"
     text = page(
         "skew.html",
         result=result,
         typeset=None if scheme is None else typeset(scheme),
         figures=[embed_figure(figure, name, captions[name]) for name, figure in figures.items()],
         command=command,
-        certificate=certificate,
-        lines=[] if certificate is None else typeset_lines(certificate),
-        summary="" if certificate is None or scheme is None else summarise(certificate, scheme),
-        next=[] if scheme is None else scheme_commands(scheme, accepted=accepted),
-        files=list_files(scheme, [(name, FIGURES[name]) for name in figures], accepted=accepted),
+        **describe_scheme(result, scheme, certificate, [(name, FIGURES[name]) for name in figures]),
     )
     return write_report(folder, text, figures)

@@ -148,9 +148,8 @@ def _read_note(metadata: dict[str, str] | None, step: int) -> Note:
 def _check_note(path: Path, note: Note, fingerprint: str) -> None:
     if note.format_version > _VERSION:
         raise InputError(
-            f"{path}: has format_version {note.format_version!s:.20}, but this version of fluxforge reads at "
-            f"most {_VERSION}: "
-            "upgrade fluxforge"
+            f"{path}: has format_version {note.format_version!s:.20}, but this version of fluxforge reads at most "
+            f"{_VERSION}: upgrade fluxforge"
         )
     if note.fingerprint != fingerprint:
         raise InputError(

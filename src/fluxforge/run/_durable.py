@@ -29,7 +29,7 @@ from fluxforge.run._record import Document
 
 @contextmanager
 def explain_failure(path: Path, what: str = "cannot be written") -> Iterator[None]:
-    """Turn an OSError in the block into a FluxforgeError whose message names `path` and `what` failed."""
+    """Turn an OSError in the block into a FluxforgeError with the message `path: what (reason)`."""
     try:
         yield
     except OSError as error:

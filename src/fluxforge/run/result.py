@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from fluxforge._files import to_json_values
 from fluxforge.errors import DocumentError
 from fluxforge.run._record import Document, Number, Numbers, Record
 
@@ -328,8 +329,8 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
     """A record as plain JSON values, with lists for tuples; numbers that are not finite are null."""
-    # msgspec encodes tuples as lists and numbers that are not finite as null; `enc_hook` converts NumPy scalars.
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record, enc_hook=lambda value: value.item()))
+    # `enc_hook` converts NumPy scalars.
+    plain: dict[str, Any] = to_json_values(msgspec.to_builtins(record, enc_hook=lambda value: value.item()))
     # In the document of a run with arms, each arm is a field under its name, beside the fields of the run.
     if isinstance(record, Generalisation):
         first = {name: plain[name] for name in ("recipe", "seeds")}

@@ -57,7 +57,7 @@ class Space:
     - `orders` claims an order per family of meshes for the equation, and is empty without claims; `linear_exact` claims
       that linear fields are steady where the coefficients are constant.
     - `refuse(equation)` is None for an equation that the space serves, and otherwise the reason why it does not, which
-      ends the sentence "scheme 'NAME' does not serve the equation 'EQUATION': ".
+      ends the sentence "scheme 'NAME' cannot be used with the equation 'EQUATION': ".
     - `default` is the equation of a scheme whose equation is not given.
     - `linear` is false where the flux of a linear equation is not linear in the unknown, as with limited slopes.
     - `centred`: with forward Euler the flux contains Δt and is second order in time, so that sources, walls and

@@ -97,8 +97,8 @@ def _sign(f: sp.Expr, u: sp.Symbol, places: list[sp.Expr]) -> sp.Expr:
 LEAST_DENOMINATOR = sp.Float(1e-30)
 """A tiny positive number that guards divisions by 0, in single precision too."""
 
-# Below this x/tanh(x) is 1 in double precision.
-_SERIES_RANGE = sp.Float(1e-8)
+# The least argument of tanh, so that x/tanh(x) is not 0/0: below it, x/tanh(x) is 1 in double precision.
+_LEAST_ARGUMENT = sp.Float(1e-8)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _refuse_nonlinear(equation: Equation) -> str | None:
 
 
 def _refuse_unknown(needed: Callable[[sp.Expr, sp.Symbol], object], equation: Equation) -> str | None:
-    """Why a flux does not serve an equation: no transport, or `needed`, what it must know of f, fails; else None."""
+    """Why a flux does not serve an equation: it has no transport, or `needed(f, u)` raises SchemeError; else None."""
     if equation.velocity is None:
         return refuse_without_transport(equation)
     try:
@@ -292,7 +292,9 @@ def _scharfetter_gummel(equation: Equation, P: sp.Expr, N: sp.Expr, jump: sp.Exp
     delta = symbol("delta")
     K = -diffusive_flux(equation, P, N, delta)
     half = sp.Abs(normal_velocity(equation)) * sp.Abs(transport_slope(equation, P)) * delta / 2
-    effective = maximum(half, _SERIES_RANGE * K) / sp.tanh(maximum(half / maximum(K, LEAST_DENOMINATOR), _SERIES_RANGE))
+    effective = maximum(half, _LEAST_ARGUMENT * K) / sp.tanh(
+        maximum(half / maximum(K, LEAST_DENOMINATOR), _LEAST_ARGUMENT)
+    )
     return _mean(equation, P, N) - effective * jump / delta
 
 

@@ -34,7 +34,7 @@ from fluxforge.skew._problems import SCALAR, Conductivity
 
 DIGITS = 2
 """The number of digits to which the chosen constants are rounded."""
-# Coefficients below this are round-off and shown as 0.
+# Coefficients up to this size are round-off: their terms are left out of the text of a flux.
 LEAST_SHOWN = 1e-12
 
 

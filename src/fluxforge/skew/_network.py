@@ -22,8 +22,8 @@ import optax
 from jaxtyping import Array, Float
 
 from fluxforge import recipe
-from fluxforge.data._cache import read_cached, write_arrays
 from fluxforge.distil._constants import nearest_fraction
+from fluxforge.run._arrays import read_arrays, write_arrays
 from fluxforge.skew._data import FaceTable
 from fluxforge.train._small import Layers, OptimizerState, apply_layers, descend, name_layers, read_layers
 
@@ -52,13 +52,13 @@ class Coefficients:
         return float(np.sqrt(np.mean((self.flux(table) - table.flux) ** 2))) / table.size
 
     def save(self, path: Path) -> None:
-        """Write the layers and the standardisation to a file."""
+        """Write the layers and the standardisation to a file; raises as `write_arrays` does."""
         write_arrays(path, name_layers(self.layers) | {"centre": self.centre, "spread": self.spread})
 
 
 def load_coefficients(path: Path) -> Coefficients | None:
     """The network of a file; None if the file is missing, damaged, or not one of `Coefficients.save`."""
-    if (saved := read_cached(path)) is None:
+    if (saved := read_arrays(path)) is None:
         return None
     try:
         return Coefficients(read_layers(saved.arrays), saved.arrays["centre"], saved.arrays["spread"])

@@ -108,7 +108,8 @@ def run_stepper(
     """The fastest stepper for a run of `steps` steps; the arguments have been checked.
 
     On the CPU, explicit linear schemes are stepped by a compiled kernel if the run is long enough to save more time
-    than its compilation takes. JAX cannot trace that kernel; the steppers that `stepper` returns can always be traced.
+    than its compilation takes. JAX cannot trace that kernel; it can trace the steppers that `stepper`
+    returns for explicit schemes.
     """
     S = np.zeros(graph.cells) if source is None else source
     rounds = 0 if scheme.implicit or linear_stages(scheme) is None else len(scheme.stages)

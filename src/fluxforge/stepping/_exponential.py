@@ -246,21 +246,23 @@ class ImplicitStep:
         size = _norm(r, self.V)
         if not math.isfinite(size):
             raise NumericalError("the right-hand side of a linear system is not finite: the field has overflowed")
-        within, solved = self.tolerance * size, False
 
         def apply(p: CellField) -> CellField:
             self.applications += self.work_per_iteration
             return np.asarray(self.solver.A @ p)
 
-        def is_solved(rest: CellField) -> bool:
-            nonlocal solved
-            solved = _norm(rest, self.V) <= within
-            return solved
-
-        x = conjugate_gradients(apply, self.solver.cycle, r, is_solved=is_solved, most=_MOST_SOLVER_ITERATIONS)
-        # The iteration also ends where it makes no progress: at round-off, or because fields grow.
+        x, solved = conjugate_gradients(
+            apply,
+            self.solver.cycle,
+            r,
+            is_solved=lambda rest: _norm(rest, self.V) <= self.tolerance * size,
+            most=_MOST_SOLVER_ITERATIONS,
+        )
         if not solved:
-            raise NumericalError("a linear system is not solved: it is not positive definite, or not to this tolerance")
+            raise NumericalError(
+                f"a linear system is not solved to a relative residual of {self.tolerance:g}: it is not positive "
+                "definite, or round-off prevents it; use a shorter time step"
+            )
         return x
 
 

@@ -260,7 +260,7 @@ def run(plan: Plan, steps: int, shared: np.ndarray) -> bool:
 
 
 class KernelStepper(AbstractStepper):
-    """Many steps in one call of compiled code, on the host; it cannot be traced by JAX, unlike the result of `stepper`.
+    """Many steps in one call of compiled code, on the host; JAX cannot trace it, unlike `LinearStepper`.
 
     The results are those of `LinearStepper` to round-off: the same sums, with f_N − f_P in place of f_N.
     """

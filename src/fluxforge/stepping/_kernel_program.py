@@ -157,7 +157,7 @@ class _ProgramBuilder:
             own |= dict([self._constant(constant)])
         products = [(matrix, *self._sum(shares)) for matrix, shares in gathered.items()]
         target = 1 if name == "T_new" else self._new_field()
-        self._write(target, own, [it for it in products if not self._is_known(own, *it)])
+        self._write(target, own, [it for it in products if not self._reuse_product(own, *it)])
         self.numbers[name] = target
 
     def _write(self, target: int, own: dict[int, float], products: list[tuple[int, int, float]]) -> None:
@@ -171,8 +171,8 @@ class _ProgramBuilder:
         if len(products) == 1 and all(number in self.program.constants or not share for number, share in own.items()):
             self.products[products[0][:2]] = self.program.operations[-1]
 
-    def _is_known(self, own: dict[int, float], matrix: int, gathered: int, scale: float) -> bool:
-        """Whether an earlier target holds the product; if so, `own` gets that target, less the other terms in it."""
+    def _reuse_product(self, own: dict[int, float], matrix: int, gathered: int, scale: float) -> bool:
+        """Add an earlier target that holds the product to `own`, less its other terms; False if there is none."""
         earlier = self.products.get((matrix, gathered))
         if earlier is None:
             return False

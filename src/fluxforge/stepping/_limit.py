@@ -50,11 +50,11 @@ def _is_one_operator_on(graph: DualGraph, scheme: Scheme, factor: sp.Expr) -> bo
         # Nothing is exchanged and nothing decays: the step is taken from the size of G's entries.
         reference = 1.0 / max(np.abs(G).max(initial=0.0), 1e-300)
     dt = 0.7 * reference
-    Z = dt * G
+    A = dt * G
     M = step_matrix(scheme, graph, dt, parameters=parameters).toarray()
     numerator, denominator = _coefficients(factor)
-    # R is written for a decaying mode, z = −Δt |λ|; for a generator whose mode grows it holds with −Z.
-    for turned in (Z, -Z):
+    # R is written for a decaying mode, z = −Δt |λ|; for a generator whose mode grows it holds with −A.
+    for turned in (A, -A):
         wanted = np.linalg.solve(_horner(denominator, turned), _horner(numerator, turned))
         if np.abs(M - wanted).max() <= MATRIX_TOLERANCE * np.abs(M).max():
             return True
@@ -70,10 +70,10 @@ def _coefficients(factor: sp.Expr) -> tuple[list[float], list[float]]:
     return numerator, denominator
 
 
-def _horner(coefficients: list[float], Z: np.ndarray) -> np.ndarray:
-    total = np.zeros_like(Z)
+def _horner(coefficients: list[float], A: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(A)
     for c in coefficients:
-        total = total @ Z + c * np.eye(len(Z))
+        total = total @ A + c * np.eye(len(A))
     return total
 
 

@@ -183,12 +183,12 @@ def plan_steps(
     if duration is not None:
         begin = start + first * dt if first else start
         end = begin + duration
-        # A quotient that is a whole number up to rounding is taken as that number.
         if not duration / dt < MOST_STEPS:
             raise InputError(
                 f"a run over a time of {duration:g} takes {duration / dt:.3g} steps of {dt:g}, and at most "
                 f"{MOST_STEPS:g} are allowed"
             )
+        # A quotient that is a whole number up to rounding is taken as that number.
         steps = max(1, math.ceil(duration / dt * (1.0 - 1e-12)))
         if first and not math.isclose(duration / steps, dt, rel_tol=1e-12):
             # The step differs from that of the earlier run, so steps are counted from here.

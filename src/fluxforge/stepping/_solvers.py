@@ -107,10 +107,14 @@ class Multigrid:
         return z
 
     def solve(self, r: np.ndarray, *, within: float) -> np.ndarray:
-        """Solve ‖r − A x‖₂ ≤ within by conjugate gradients."""
-        return conjugate_gradients(
+        """Solve ‖r − A x‖₂ ≤ within by conjugate gradients, or return the last iterate if round-off ends the progress.
+
+        Raises NumericalError after `MOST_CG_ITERATIONS` iterations.
+        """
+        x, _ = conjugate_gradients(
             self.A.__matmul__, self.cycle, r, is_solved=lambda rest: norm(rest) <= within, most=MOST_CG_ITERATIONS
         )
+        return x
 
 
 def conjugate_gradients(
@@ -120,16 +124,17 @@ def conjugate_gradients(
     *,
     is_solved: Callable[[np.ndarray], bool],
     most: int,
-) -> np.ndarray:
-    """Solve A x = r from x = 0 until `is_solved(residual)`; if round-off ends the progress, return the last iterate.
+) -> tuple[np.ndarray, bool]:
+    """Solve A x = r from x = 0 until `is_solved(residual)`; returns x, and whether it is solved.
 
-    Raises NumericalError after `most` iterations.
+    Returns the last iterate and False if an iteration makes no progress, because of round-off or because A is not
+    positive definite. Raises NumericalError after `most` iterations.
     """
     x, r, p, product = np.zeros_like(r), r.copy(), np.zeros_like(r), 1.0
     scaled = np.empty_like(r)
     for _ in range(most):
         if is_solved(r):
-            return x
+            return x, True
         z = precondition(r)
         product, last = dot(r, z), product
         p *= product / last
@@ -137,11 +142,15 @@ def conjugate_gradients(
         Ap = apply(p)
         curvature = dot(p, Ap)
         if not curvature > 0.0:
-            return x
+            return x, False
         length = product / curvature
         x += np.multiply(p, length, out=scaled)
         r -= np.multiply(Ap, length, out=scaled)
-    raise NumericalError(f"a linear system is not solved in {most} iterations of conjugate gradients")
+    if is_solved(r):
+        return x, True
+    raise NumericalError(
+        f"a linear system is not solved in {most} iterations of conjugate gradients: use a shorter time step"
+    )
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from fluxforge.graph._padded_graph import PaddedGraph, put
 from fluxforge.mesh._boundary import Value
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._conditions import Conditions
-from fluxforge.mesh._dual import DualGraph, check_graph
+from fluxforge.mesh._dual import DualGraph, check_graph, check_plain_walls
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameter_values import Setting
 from fluxforge.mesh._parameters import Settings, resolve, unit_volume
@@ -112,7 +112,7 @@ class TrainedNetwork(AbstractMethod):
         state = field_on_cells(T, graph, "T")
         with jax.enable_x64(True):
             step = self.stepper(graph, dt, source=source, parameters=parameters)
-            return np.asarray(step.leave(step.advance(step.enter(state))))
+            return np.asarray(step(state))
 
     def stepper(
         self,
@@ -132,16 +132,15 @@ class TrainedNetwork(AbstractMethod):
             fields = resolve(self.equation, graph, settings)
             closed, length, numbers = close_walls(graph, self.equation, fields), 1.0, fields.constants
             padded = pad_graph(closed, self.network.hops, parameters=fields, dtype=dtype)
-        elif graph.transfer is not None or graph.inflow is not None:
-            why = "takes walls with values, neumann and periodic walls: no robin, no inflow wall"
-            raise InputError(f"boundary: the network {self.name!r} {why}")
         else:
-            scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
             numbers = {name: value for name, value in self.parameters.items() if isinstance(value, float | int)}
             if len(numbers) < len(self.parameters):
                 raise InputError(
                     f"equation {self.equation.name!r}: trained networks support parameters that are one number only"
                 )
+            # After the parameters: with a velocity, walls that the user has not named are inflow walls.
+            check_plain_walls(graph, f"the network {self.name!r}")
+            scaled, length = unit_volume(graph) if self._has_no_length else (graph, 1.0)
             padded = pad_graph(scaled, self.network.hops, dtype=dtype)
         return NetworkStepper(
             network=cast(self.network, dtype),
@@ -179,7 +178,7 @@ class TrainedNetwork(AbstractMethod):
         for name, value in parameters.items():
             own = self.parameters[self.equation.parameter(name).name]
             if not _is_same(value, own):
-                shown = value if isinstance(value, str | float | int) else describe_value(value)
+                shown = f"{value!s:.60}" if isinstance(value, str | float | int) else describe_value(value)
                 trained = f"this network was trained with {name} = {own} and has no other value"
                 raise InputError(f"{name} = {shown}: {trained}: leave {name} out")
         return self.parameters
@@ -189,5 +188,5 @@ def _is_same(value: Setting, own: Setting) -> bool:
     """Whether the value of a parameter, which may be text, is the same number, or the same numbers."""
     try:
         return np.array_equal(np.asarray(value, float), np.asarray(own, float))
-    except (TypeError, ValueError):
-        return value is own
+    except (TypeError, ValueError, OverflowError):
+        return value is own or (isinstance(value, str) and isinstance(own, str) and value == own)

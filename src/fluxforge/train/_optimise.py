@@ -58,7 +58,7 @@ Vector: TypeAlias = Float[Array, " parameters"]
 Residual: TypeAlias = Callable[[Vector], Float[Array, " rows"]]
 
 # The factors of the damping after a successful step, and after one that would raise ‖r‖.
-_CALMER, _BOLDER = 0.2, 4.0
+_DAMPING_DECREASE, _DAMPING_INCREASE = 0.2, 4.0
 _LEAST_DAMPING = 1e-14
 
 
@@ -83,7 +83,7 @@ def levenberg_marquardt(residual: Residual, start: Vector, *, steps: int) -> Vec
         return (
             jnp.where(better, tried, theta),
             jnp.where(better, there, cost),
-            jnp.maximum(jnp.where(better, _CALMER, _BOLDER) * damping, _LEAST_DAMPING),
+            jnp.maximum(jnp.where(better, _DAMPING_DECREASE, _DAMPING_INCREASE) * damping, _LEAST_DAMPING),
         )
 
     cost = jnp.square(residual(start)).sum()
@@ -100,8 +100,8 @@ def polish(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish)
         before = cast(network, "float64")
         after = _polish_weights(before, problems, spec, how)
         # Gauss–Newton minimises squares, so a loss of absolute values may rise.
-        worth = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
-        return after if worth(after) < worth(before) else before
+        total_loss = eqx.filter_jit(lambda one: jnp.stack(list(data_loss(spec)(one, problems).values())).sum())
+        return after if total_loss(after) < total_loss(before) else before
 
 
 def _polish_weights(network: AbstractNetwork, problems: Problem, spec: Loss, how: Polish) -> AbstractNetwork:

@@ -117,7 +117,7 @@ def test_nodes_have_the_colour_of_their_temperature_on_one_scale(result: dict[st
     assert nodes[:2] != nodes[2:]
 
 
-def test_dark_nodes_have_light_words(result: dict[str, Any]) -> None:
+def test_dark_nodes_have_light_labels(result: dict[str, Any]) -> None:
     before = training_data_figure(read_partial(result, setup.Result)).axes[1]
     colours = {text.get_text()[:8]: text.get_color() for text in before.texts}
     assert colours["T = -0.9"] == "white"

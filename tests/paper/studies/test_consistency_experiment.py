@@ -129,7 +129,7 @@ def test_crank_nicolson_as_printed_grows_at_every_step(result: dict[str, Any]) -
     assert result["equations"]["crank-nicolson-printed"].startswith("T_t = -alpha*T_xx")
 
 
-def test_first_order_follows_the_orders(result: dict[str, Any]) -> None:
+def test_the_verdict_on_first_order_changes_with_the_orders(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
     for family in changed["families"].values():
         family["steady"]["euler"]["order"] = 0.9
@@ -163,7 +163,7 @@ def test_the_evidence_tells_a_plateau_from_an_order_and_from_neither(result: dic
     assert "irregular stays at" in judge_document(consistency, changed)[0].evidence
 
 
-def test_two_hops_follow_diffusivity_and_error(result: dict[str, Any]) -> None:
+def test_the_verdict_on_two_hops_changes_with_diffusivity_and_error(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
     for family in changed["families"].values():
         right = {"K": np.eye(2).tolist(), "principal": [1.0, 1.0], "mean": 1.0, "off": 0.01}
@@ -179,7 +179,7 @@ def test_two_hops_follow_diffusivity_and_error(result: dict[str, Any]) -> None:
     assert _verdict(changed, NAMES[1]) == "does not hold"
 
 
-def test_crank_nicolson_follows_sign_and_source(result: dict[str, Any]) -> None:
+def test_the_verdict_on_crank_nicolson_changes_with_sign_and_source(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
     both = changed["crank_nicolson"]
     both["crank-nicolson-printed"] = copy.deepcopy(both["crank-nicolson"])

@@ -74,7 +74,7 @@ def _verdict(result: Mapping[str, Any], solver: str) -> str:
     return next(claim.verdict for claim in judge_document(memory, result) if claim.name.endswith(solver))
 
 
-def test_a_peak_is_forgotten_and_seen_again() -> None:
+def test_the_peak_of_memory_is_read_and_reset() -> None:
     if not forget_peak():
         pytest.skip("this system does not forget peaks")
     before = read_peak()

@@ -52,7 +52,7 @@ def test_the_example_is_one_step_of_the_first_order_scheme(result: dict[str, Any
     assert abs(T[0] - T[1]) > 0.01
 
 
-def test_another_geometry_is_told(result: dict[str, Any]) -> None:
+def test_another_geometry_of_the_training_pair_changes_the_verdict(result: dict[str, Any]) -> None:
     changed = copy.deepcopy(result)
     changed["two_cells"]["training"]["delta"][1] *= 1 + 1e-9
     assert _verdict(changed, "setup-two-cells") == "does not hold"
@@ -143,7 +143,7 @@ def test_the_pair_drawn_is_the_one_trained_on(result: dict[str, Any]) -> None:
     assert np.array(result["two_cells"]["points"]) == pytest.approx(EQUILATERAL, abs=1e-6)
 
 
-def test_a_missing_gmsh_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gmsh_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(setup, "gmsh_problem", lambda: "libGLU.so.1 is missing")
     assert setup.find_engine("auto", told.append) == "the built-in engine"

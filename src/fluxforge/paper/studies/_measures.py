@@ -28,6 +28,7 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._conditions import Conditions
 from fluxforge.mesh._dual import DualGraph
 from fluxforge.mesh._mesh import Mesh
+from fluxforge.mesh._norms import relative_l2
 from fluxforge.mesh._parameters import fourier_step
 from fluxforge.paper.studies._records import to_number
 from fluxforge.scheme._scheme import Scheme
@@ -257,7 +258,7 @@ def relative_error(T: np.ndarray, exact: np.ndarray, V: np.ndarray, *, start: np
     most = BLOW_UP_RATIO * max(np.abs(start).max(), np.abs(exact).max())
     if not np.isfinite(T).all() or np.abs(T).max() > most:
         return None
-    return float(np.sqrt(V @ (T - exact) ** 2 / (V @ exact**2)))
+    return relative_l2(T, exact, V)
 
 
 def measure_space_error(subject: Subject, *, cells: int, seed: int, fraction: float, until: float) -> SpaceError:

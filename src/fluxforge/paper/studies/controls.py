@@ -18,8 +18,7 @@ from fluxforge.paper.studies._decoys import DECOYS, LAWS, Decoy
 from fluxforge.paper.studies._records import OUTCOMES, Claim, StudyConfig, find_objection, to_verdict
 from fluxforge.pipeline._distillation import distil_network
 from fluxforge.pipeline._folder import run_folder
-from fluxforge.pipeline._formula import Judged as JudgedFormula
-from fluxforge.pipeline._formula import TrainedMember
+from fluxforge.pipeline._formula import Judged, TrainedMember
 from fluxforge.pipeline._judgement import judge_formula
 from fluxforge.recipe._equation import exchange_law
 from fluxforge.run._progress import Progress, Warn, prefix_progress, silent
@@ -56,7 +55,7 @@ SIZES: Mapping[str, Mapping[str, recipe.Changes]] = {
 }
 
 
-class Judged(Struct, frozen=True):
+class DecoyRecord(Struct, frozen=True):
     """The outcome of a decoy: its verdict, the share explained, the formula, and whether it is the law of the data.
 
     `departure` is the largest relative difference of a coefficient from the law's; `reason` is the first failed
@@ -77,7 +76,7 @@ class Judged(Struct, frozen=True):
     seconds: float
 
 
-class Row(Judged, frozen=True):
+class Row(DecoyRecord, frozen=True):
     """A decoy with the allowed verdicts, and the outcome: ok, FOOLED or missed."""
 
     allowed: list[str]
@@ -161,7 +160,7 @@ def run_decoy(decoy: Decoy, config: Config, folder: Path, tell: Progress, warn: 
             row = _describe(decoy, spec, judged, time.perf_counter() - began)
             done = to_document(row)
             held.finish(NAME, done)
-    kept = convert(done, Judged)
+    kept = convert(done, DecoyRecord)
     # The outcome is judged again and not read, so that a changed expectation does not require another training.
     return Row(
         **asdict(kept),
@@ -177,10 +176,10 @@ def _train_heat(config: Config, folder: Path, warn: Warn) -> Network:
         return train(spec, source(spec), folder=held).member(0)
 
 
-def _describe(decoy: Decoy, spec: recipe.Recipe, judged: JudgedFormula, seconds: float) -> Judged:
+def _describe(decoy: Decoy, spec: recipe.Recipe, judged: Judged, seconds: float) -> DecoyRecord:
     """The record of a judged decoy: verdict, share explained, formula, and whether it is the law of the data."""
     formula, constants = judged.formula, judged.constants
-    return Judged(
+    return DecoyRecord(
         name=decoy.name,
         kind="law" if decoy in LAWS else "network",
         what=decoy.what,

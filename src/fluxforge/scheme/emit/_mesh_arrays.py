@@ -9,14 +9,14 @@ import numpy as np
 from fluxforge.errors import InputError, MeshError
 from fluxforge.expression._symbols import COORDINATES
 from fluxforge.mesh._build import dual
-from fluxforge.mesh._dual import DualGraph
+from fluxforge.mesh._dual import DualGraph, check_plain_walls
 from fluxforge.mesh._hops import lines
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._parameters import reference_step, resolve
 from fluxforge.mesh._read import as_mesh
 from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme.emit._c_text import MESH
-from fluxforge.scheme.emit._plan import Arguments, c_comment, to_identifier
+from fluxforge.scheme.emit._plan import Arguments, c_comment, to_identifier, to_one_line
 
 # `call` lists the arguments of the step after T, S and mesh.
 _MAIN = '''
@@ -55,8 +55,7 @@ def mesh_arrays(graph: DualGraph | Mesh | str | os.PathLike[str]) -> dict[str, n
     Raises InputError for anything else, and for Robin and inflow walls, which exported code does not have.
     """
     graph = graph if isinstance(graph, DualGraph) else dual(as_mesh(graph, "graph"))
-    if graph.transfer is not None or graph.inflow is not None:
-        raise InputError("exported code has walls with values, neumann and periodic walls: no robin, no inflow wall")
+    check_plain_walls(graph, "exported code")
     boundary = slice(graph.interior, None)
     return {
         "node": graph.slot_node,
@@ -159,4 +158,4 @@ def _array(name: str, values: np.ndarray) -> Iterator[str]:
 
 def _title(graph: DualGraph) -> str:
     """The origin of the mesh as text that is safe in a comment."""
-    return c_comment("".join(letter if letter.isprintable() else "?" for letter in graph.origin)) or "a mesh"
+    return c_comment(to_one_line(graph.origin)) or "a mesh"
