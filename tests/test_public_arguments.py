@@ -71,7 +71,7 @@ NO_FIELD: dict[str, Any] = {
     "large": 10**400,
 }
 NO_CONDITION: dict[str, Any] = {
-    "number": 1.0,
+    "everywhere": True,
     "text": "insulatd",
     "list": [ff.Neumann()],
     "word": {"left": "warm:1"},
@@ -371,7 +371,7 @@ def test_numbers_of_other_kinds_are_numbers(number: Any) -> None:
     [
         (
             lambda: ff.simulate("euler", MESH, initial=None),
-            r"the initial temperature should be real numbers: .*; got None",
+            r"the initial field should be real numbers: .*; got None",
         ),
         (lambda: ff.simulate("euler", MESH, parameters=[1]), "parameters should be a mapping .*, got a list of 1"),
         (lambda: ff.simulate("euler", MESH, equation=3), "equation should be an equation, .*, got 3"),

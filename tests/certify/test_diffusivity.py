@@ -3,6 +3,8 @@ import pytest
 
 from fluxforge.certify._families import Levels
 from fluxforge.certify.effective import fitted_diffusion, lattice_diffusion
+from fluxforge.errors import NumericalError
+from fluxforge.scheme import SchemeBuilder
 from fluxforge.scheme.reference import BUILT_IN
 
 
@@ -43,3 +45,11 @@ def test_the_printed_two_hop_scheme_is_as_wrong_on_irregular_meshes():
     assert fitted_diffusion(BUILT_IN["corrected"], Levels("irregular", (18,)).mesh(18)) == pytest.approx(
         np.eye(2), abs=0.03
     )
+
+
+@pytest.mark.parametrize("source", ["-dt*S", "dt*S/2", "0"])
+def test_an_error_of_the_source_is_not_taken_for_one_of_the_diffusivity(source):
+    flux = "alpha*A/delta*(T_N - T_P)"
+    scheme = SchemeBuilder().stage({"z": flux}, {"T_new": f"T + dt*z/V + {source}"}).build("wrong-source")
+    with pytest.raises(NumericalError, match="not measured: the source enters with a wrong coefficient"):
+        fitted_diffusion(scheme, Levels("irregular", (9,)).mesh(9))

@@ -192,3 +192,27 @@ def test_a_coefficient_that_is_off_by_a_millionth_is_not_the_equations(name: str
     spoiled = replace(stage, messages={total: replace(message, expression=message.expression.xreplace(wrong))})
     assert has_flux_of_equation(scheme)
     assert not has_flux_of_equation(replace(scheme, stages=(spoiled,)))
+
+
+def test_parameters_of_f_have_their_defaults() -> None:
+    text = {"name": "scaled", "transported": "m*u**2/2", "velocity": "a"}
+    parameters = {"a": {"rank": "vector"}, "m": {"default": 0.5}}
+    scaled = from_document({**text, "parameters": parameters})
+    split = flux("engquist-osher", scaled)
+    assert split.constants == {symbol("m"): 0.5}
+    assert 0.5 <= largest_speed(split) <= 0.5005
+    slopes = examine_monotonicity(split)
+    assert slopes.holds
+    assert slopes.scale == largest_speed(split)
+    assert examine_e_condition(split, slopes).holds
+    central = flux("central", scaled)
+    assert examine_monotonicity(central).rising.value == pytest.approx(-0.25, rel=0.05)
+
+
+def test_a_tie_of_extrema_does_not_refute_that_a_flux_is_monotone() -> None:
+    """At u_P = u_N all arguments of Godunov's extrema are equal; the flux is monotone for every f."""
+    cubic = from_document(
+        {"name": "cubic", "transported": "u**3", "velocity": "a", "parameters": {"a": {"rank": "vector"}}}
+    )
+    assert examine_monotonicity(flux("godunov", cubic)).holds is not False
+    assert examine_monotonicity(flux("central", cubic)).holds is False

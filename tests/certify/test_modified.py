@@ -7,7 +7,7 @@ from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import lattice_diffusion
 from fluxforge.certify.modified import modified_equation
 from fluxforge.errors import FluxforgeError, InputError
-from fluxforge.scheme import symbol
+from fluxforge.scheme import SchemeBuilder, symbol
 from fluxforge.scheme.reference import BUILT_IN
 
 alpha = symbol("alpha")
@@ -67,3 +67,11 @@ def test_a_lattice_that_is_not_known_is_refused():
 def test_a_formula_that_would_be_simplified_for_hours_is_refused():
     with pytest.raises(FluxforgeError, match="not attempted"):
         modified_equation(DECOYS["tuned to sines"], "squares")
+
+
+def test_coefficients_of_one_are_not_written():
+    flux = "A/delta*(T_N - T_P)"
+    scheme = SchemeBuilder().stage({"z": flux}, {"T_new": "T + dt*z/V + dt*S"}).build("unit")
+    assert str(modified_equation(scheme, "squares")).startswith("T_t = T_xx + T_yy + h**2/12*T_xxxx")
+    backwards = SchemeBuilder().stage({"z": flux}, {"T_new": "T - dt*z/V + dt*S"}).build("backwards")
+    assert str(modified_equation(backwards, "squares")).startswith("T_t = -T_xx - T_yy")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluxforge.certify import Verdict
+from fluxforge.certify import Verdict, verify
 from fluxforge.certify.riemann import (
     exact_solution,
     list_riemann_problems,
@@ -80,3 +80,17 @@ def test_central_oscillates_beyond_a_cell_peclet_number_of_two_and_upwind_does_n
     assert min(over[2.5], over[10.0], over[100.0]) > 0.01
     for name in ("upwind", "scharfetter-gummel"):
         assert max(solve_boundary_layer(find(name, "advection-diffusion")).overshoot) <= 1e-12
+
+
+def test_parameters_of_f_have_their_defaults() -> None:
+    """With f = u²/4 every wave is half as fast as Burgers'."""
+    document = {"name": "slow", "transported": "m*u**2/2", "velocity": "a"}
+    slow = from_document({**document, "parameters": {"a": {"rank": "vector"}, "m": {"default": 0.5}}})
+    speeds = [one.speed for one in list_riemann_problems(slow, (-1.0, 1.0))]
+    assert speeds == [0.0, None, 0.25, None]
+    studies = solve_riemann(find("godunov", slow), (-1.0, 1.0))
+    assert all(study.falls for study in studies)
+    certificate = verify(find("godunov", slow), quick=True, families=())
+    evidence = {line.property: line.evidence for line in certificate.lines}
+    assert evidence["monotone flux"].endswith("; for m = 0.5")
+    assert evidence["Riemann problems tend to the entropy solution"].endswith("; for m = 0.5")

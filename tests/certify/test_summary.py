@@ -76,8 +76,15 @@ def test_what_fails_is_stated(certificate: Certificate, euler: Scheme) -> None:
     text = summarise(
         replace(certificate, conservation=leaking, semidiscrete=wrong, stability=growing, claims=(claim,)), euler
     )
-    assert "; unstable at every time step; does not conserve the total heat; its small-step limit is not" in text
+    defects = "does not conserve the total heat; the source enters with a wrong coefficient; contradicts"
+    assert f"; unstable at every time step; {defects}" in text
     assert text.endswith("contradicts its claims: time_order." + QUICK)
+    both = replace(wrong, plain_flux=0.5, walls=0.5, diffusion=0.5)
+    text = summarise(replace(certificate, semidiscrete=both), euler)
+    assert "; the source enters with a wrong coefficient; its small-step limit is not the equation." in text
+    text = summarise(replace(certificate, semidiscrete=replace(both, source=0.0)), euler)
+    assert "source" not in text
+    assert "; its small-step limit is not the equation." in text
     doubtful = replace(certificate.stability, diverges_above=False)
     assert "irregular mesh, not confirmed by runs;" in summarise(replace(certificate, stability=doubtful), euler)
     tried = replace(certificate.stability, one_operator=False)

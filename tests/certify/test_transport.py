@@ -10,7 +10,7 @@ import sympy as sp
 from fluxforge.certify import Verdict, verify
 from fluxforge.certify._lattice import h
 from fluxforge.certify.effective import effective_equation
-from fluxforge.certify.modified import modified_equation
+from fluxforge.certify.modified import modified_equation, modified_line
 from fluxforge.certify.stability import (
     imaginary_interval,
     measure_stability,
@@ -50,6 +50,25 @@ def test_upwind_diffuses_by_half_a_h_times_one_minus_the_courant_number() -> Non
     assert modified.consistent
     # Of second order in time, the numerical diffusion does not depend on the step.
     assert sp.simplify(modified_equation(find("midpoint", UPWIND), "squares").leading[2, 0] - sp.Abs(a_x) * h / 2) == 0
+
+
+@pytest.mark.parametrize("family", ["right", "cross", "equilateral"])
+@pytest.mark.parametrize("name", ["central", "lax-wendroff"])
+def test_cells_without_a_weight_of_their_own_do_not_hide_the_equation(name: str, family: str) -> None:
+    """A central flux on triangles lets fields that alternate between types of cells last, besides smooth fields."""
+    scheme = find(name)
+    found = effective_equation(scheme, family, parameters=scheme.equation.example(2, 2.5))
+    assert found.holds
+    assert str(found.found) == "T_t = -2.5 T_x - 1 T_y"
+
+
+def test_a_modified_equation_without_dt_says_why() -> None:
+    modified = modified_equation(find("lax-wendroff"), "squares")
+    evidence = modified_line("squares", modified, heat=False).evidence
+    assert "this is the limit Δt → 0 only: the step is not known to be a function of one operator" in evidence
+    reacting = modified_line("squares", modified_equation(find("euler", BOTH), "squares"), heat=False).evidence
+    assert "Δt → 0 only: terms with Δt are not derived where constants change" in reacting
+    assert "Δt → 0" not in modified_line("squares", modified_equation(find("upwind"), "squares"), heat=False).evidence
 
 
 def test_a_central_flux_disperses_and_euler_makes_it_diffuse_backwards() -> None:

@@ -6,8 +6,9 @@ import pytest
 from fluxforge.certify._families import study_graph
 from fluxforge.certify.patch import choose_worse, run_patch_test
 from fluxforge.certify.semidiscrete import compare_system, other_equation
-from fluxforge.certify.units import list_homogeneous_units, measure_units
+from fluxforge.certify.units import list_homogeneous_units, measure_units, units_line
 from fluxforge.mesh import jittered
+from fluxforge.pde import find as find_equation
 from fluxforge.scheme import SchemeBuilder, find
 from fluxforge.scheme.reference import BUILT_IN
 
@@ -49,3 +50,14 @@ def test_long_quotients_of_sums_are_judged_term_by_term() -> None:
     """Cancelling the gradients of a conductivity that varies takes minutes."""
     assert list_homogeneous_units(find("corrected", "conduction")) == list_homogeneous_units(find("corrected"))
     assert list_homogeneous_units(find("corrected", "anisotropic")) == list_homogeneous_units(find("corrected"))
+
+
+@pytest.mark.parametrize(("name", "scaled"), [("burgers", False), ("advection", True)])
+def test_an_unknown_without_a_unit_of_its_own_is_not_called_scaled(name, scaled):
+    scheme = find("euler", find_equation(name))
+    units = measure_units(scheme)
+    assert units.holds
+    assert (units.temperatures is not None) == scaled
+    assert scaled or "temperatures" not in units.algebra
+    assert ("u × anything: same" in units_line(units, scheme.equation.words).evidence) == scaled
+    assert ("u has no unit of its own" in units_line(units, scheme.equation.words).evidence) != scaled

@@ -12,6 +12,10 @@ from cli_runs import Cli, only_line, start
 from fluxforge import recipe
 from fluxforge.cli import main
 from fluxforge.cli._arguments import RECIPES
+from fluxforge.cli._discovery import explain_failure, show_result
+from fluxforge.pipeline._run import Run
+from fluxforge.run.result import Discovery
+from study_documents import read_partial
 
 TINY = """
 name = "tiny"
@@ -59,6 +63,39 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(finished: Path, tmp_path: Path) -> Path:
     """A copy of it."""
     return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+REFUSAL = "no formula for 'z1' is within 0.1 of the network: the best has an error of 0.17; train longer"
+ROWS = [{"complexity": k, "error": 1 / k, "formula": f"0.02094163506671234*A + {k}.5*T_P"} for k in range(1, 14)]
+REFUSED = {
+    "recipe": "first-order",
+    "update": "residual",
+    "member": 1,
+    "skipped": [0, 0],
+    "verdict": "refused",
+    "as_expected": False,
+    "reasons": [REFUSAL],
+    "fronts": {"z1": {"kind": "message", "rows": ROWS}, "T_new": {"kind": "update", "rows": ROWS[:12]}},
+}
+
+
+def test_a_refused_run_shows_its_best_candidates_in_few_digits_and_its_reason_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path, recipe.load("first-order"), read_partial(REFUSED, Discovery))
+    show_result(run, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert "distilled: network 2 of 2, the one of least loss" in lines
+    (head,) = (k for k, line in enumerate(lines) if line.startswith("candidate of the"))
+    assert lines[head].split()[3:] == ["complexity", "error", "formula"]
+    shown = lines[head + 1 : head + 11]
+    assert [line.split()[:3] for line in shown[:5]] == [["message", "z1", str(k)] for k in range(9, 14)]
+    assert [line.split()[:3] for line in shown[5:]] == [["update", "f", str(k)] for k in range(8, 13)]
+    assert shown[4].split()[3:] == ["0.077", "0.0209416*A", "+", "13.5*T_P"]
+    assert lines[head + 11 : head + 13] == ["… and 15 more in front.csv", "the update learns f = (T_new - T)*V/dt"]
+    # The reason is printed as the error.
+    assert not any("no formula for" in line for line in lines)
+    assert explain_failure(run) == f"no formula was accepted: {REFUSAL}"
 
 
 def test_the_names_a_shell_completes_are_the_shipped_recipes() -> None:

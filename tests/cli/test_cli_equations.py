@@ -104,7 +104,12 @@ def test_a_certificate_of_an_equation_from_a_file_is_that_of_its_equation(cli: C
     assert told.code == 0
     verdicts = {line["property"]: line["verdict"] for line in told.json["lines"]}
     assert verdicts["conservative"] == verdicts["unchanged by units"] == "holds"
-    assert verdicts["linear in T, S and boundary data"] == "fails"
+    assert verdicts["linear in u, S and boundary data"] == "fails"
+    shown = " ".join(cli("verify", "midpoint", "--equation", fisher, "--quick", "--families", "squares").out.split())
+    assert shown.count("so it has no matrix") == 1
+    merged = "patch tests, order in time, stability, transient growth, maximum principle, squares"
+    assert f"not established {merged} the scheme is not linear, so it has no matrix" in shown
+    assert verdicts["patch tests"] == verdicts["squares"] == verdicts["cost of a step"] == "not established"
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

@@ -55,6 +55,7 @@ def test_saving_by_time_and_a_step_of_the_programs_choice(cli: Cli, tmp_path: Pa
     ("arguments", "words"),
     [
         (("rerun", "."), "holds no problem.json"),
+        (("rerun", "nowhere"), "nowhere: no such folder"),
         (("simulate", "--restart", "."), "holds no problem.json"),
         (("simulate", "euler", "--restart", "."), "--restart takes scheme, mesh and problem from the folder"),
         (("simulate",), "give a SCHEME"),

@@ -89,6 +89,16 @@ def test_a_scheme_that_is_not_linear_has_no_stability_function(cli: Cli, tmp_pat
         assert record["linear"] is False
 
 
+def test_a_step_that_is_not_a_function_of_one_operator_has_no_stability_function(cli: Cli) -> None:
+    told = " ".join(cli("schemes", "lax-wendroff").out.split())
+    assert "R(z) none: the step is not a function of one operator" in told
+    assert cli("schemes", "lax-wendroff", "--json").json["amplification"] is None
+
+
+def test_a_numerator_of_one_has_no_brackets(cli: Cli) -> None:
+    assert cli("schemes", "corrected-implicit", "--json").json["amplification"] == "1/(1 - z)"
+
+
 def test_a_scheme_without_a_stable_step_says_so(cli: Cli) -> None:
     words = " ".join(cli("schemes", "crank-nicolson-printed").out.split())
     assert "R(z) (2 - z)/(2 + z): no step is stable" in words

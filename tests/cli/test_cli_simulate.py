@@ -74,7 +74,7 @@ def test_schemes_are_compared(cli: Cli, tmp_path: Path, mesh_file: Path) -> None
     assert (tmp_path / "midpoint" / "final.png").is_file()
     assert (tmp_path / "compare.json").is_file()
     shown = cli(*run).out
-    assert all(words in shown for words in ("midpoint", "L2 difference", "per step"))
+    assert all(words in shown for words in ("midpoint", "relative L2", "per step"))
 
 
 def test_a_step_above_the_limit_is_refused_unless_forced(cli: Cli, tmp_path: Path, mesh_file: Path) -> None:
@@ -102,6 +102,8 @@ def test_a_step_above_the_limit_is_refused_unless_forced(cli: Cli, tmp_path: Pat
         (("--dt", "nan"), "dt"),
         (("--save-every", "0"), "save_every"),
         (("--compare", "rk5"), "'rk4'"),
+        (("--compare", ""), "--compare names no scheme"),
+        (("--solver", "amg"), "--solver is for implicit schemes, and euler is explicit"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -184,6 +186,8 @@ def test_large_wall_values_are_not_reported_as_blow_up(cli: Cli, mesh_file: Path
     forced = cli("simulate", "euler", "--mesh", mesh_file, "--boundary", "1", "--steps", 9, "--dt", 1e300, "--force")
     assert forced.code == 1
     assert "blew up at step 1 " in only_line(forced.err)
+    assert "T, saved at step 0" in forced.out
+    assert "at the end" not in forced.out
     assert "T is 0 everywhere" not in forced.out
 
 

@@ -42,6 +42,14 @@ def test_a_run_without_a_formula_is_refused_in_one_line(cli: Cli, mesh_file: Pat
     assert outcome.err == f"error: {run}: the run has no formula, so it cannot be used as a scheme\n"
 
 
+def test_a_run_of_another_equation_is_refused_in_one_line(cli: Cli, mesh_file: Path, tmp_path: Path) -> None:
+    run = finish_experiment(tmp_path / "run", "upwind")
+    outcome = cli("simulate", run, "--mesh", mesh_file, "--equation", "heat")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {run}: the run belongs to the equation 'advection', not to 'heat'")
+    assert outcome.err.count("\n") == 1
+
+
 def test_the_network_of_an_experiment_is_refused_and_its_scheme_recommended(tmp_path: Path) -> None:
     run = ff.load_run(finish_experiment(tmp_path / "run", "upwind"))
     assert run.scheme is not None

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fluxforge import recipe
 from fluxforge.data import Problem, ensemble, heat, meshes, random_pair, two_cells, unseen_problems
 from fluxforge.distil import Fitted, Free, Objective, layer_stages, nearest_fraction, refit_constants, set_free
+from fluxforge.distil._constants import read_constants
 from fluxforge.errors import InputError
 from fluxforge.scheme import Message, Output, Stage, find, symbol
 from strategies import few
@@ -163,6 +164,14 @@ def test_exact_rationals_are_proposed_and_cost_nothing() -> None:
     assert fitted.rational_loss < 1e-20
     assert max(fitted.uncertainty.values()) < 1e-9
     assert fitted.chosen == {"a1": sp.Integer(1), "c1": sp.Integer(1)}
+
+
+def test_no_constant_of_least_loss_is_more_certain_than_the_spacing_of_doubles() -> None:
+    loss = recipe.Loss(supervised=recipe.Supervised(norm="l1", per_step=True))
+    (reading,) = read_constants(BOTH, lambda p: p.answer, loss, {0.1: pairs(1)})
+    fitted = refit_constants(BOTH, loss, [pairs(1)])
+    for values, off in ((fitted.values, fitted.uncertainty), (reading.least, reading.least_uncertainty)):
+        assert all(off[name] >= np.finfo(float).eps * abs(value) > 0.0 for name, value in values.items())
 
 
 def test_a_rational_that_costs_too_much_is_not_taken() -> None:

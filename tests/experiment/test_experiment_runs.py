@@ -42,7 +42,9 @@ def test_upwind_is_found_kept_and_runs_on_a_mesh(tmp_path: Path) -> None:
     assert run.verdict == "recovered"
     experiment = run.document["experiment"]
     assert experiment["textbook"]["same"]
-    assert (tmp_path / "run" / "report.html").read_text(encoding="utf-8").count("<math") >= 3
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<math") >= 3
+    assert "fluxforge discover upwind --seed 1 -o upwind-seed-1" in page
     assert json.loads((tmp_path / "run" / "scheme.json").read_text())["equation"] == "advection"
     (tmp_path / "run" / "report.html").unlink()
     again = resume(tmp_path / "run")

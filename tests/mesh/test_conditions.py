@@ -108,12 +108,18 @@ def test_conditions_are_given_as_on_the_command_line_or_as_objects(
         ("inlet=1", "boundary tag 'inlet' is not in the mesh"),
         ({"rest": "periodic:left"}, "a periodic condition belongs to one tag"),
         ("periodic:left", "a periodic condition belongs to one tag"),
-        (3.0, "boundary should be Dirichlet"),
+        ([3.0], "boundary should be Dirichlet.* or Inflow.*, a number, text"),
+        (True, "boundary should be Dirichlet"),
     ],
 )
 def test_an_argument_that_is_no_condition_is_refused(boundary: Conditions, words: str) -> None:
     with pytest.raises(InputError, match=words):
         conditions_of_tags(boundary, TAGS)
+
+
+def test_a_number_is_the_value_at_every_wall() -> None:
+    for number in (3, 3.0, np.float64(3.0)):
+        assert conditions_of_tags(number, TAGS) == dict.fromkeys(TAGS, Dirichlet(3.0))
 
 
 def test_a_mesh_whose_tag_is_called_rest_needs_a_condition_for_every_other_tag() -> None:

@@ -146,10 +146,24 @@ def test_heat_is_found_by_name_and_others_by_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"diffusio": "D"}, "diffusio"),
+        ({"diffusio": "D"}, "my.toml: unknown field 'diffusio'; known: name, unknown, summary, capacity, "),
         ({"reaction": "r*u*(1 - v)"}, "field 'reaction': unknown symbol 'v'"),
         ({"reaction": "__import__('os')"}, "field 'reaction'"),
-        ({"parameters": {"D": {"rank": "matrix"}}}, "matrix"),
+        (
+            {"parameters": {"D": {"rank": "matrix"}}},
+            "my.toml: parameter 'D': field 'rank' should be one of scalar, vector, tensor, got 'matrix'",
+        ),
+        (
+            {"parameters": {"D": {"units": {"lenght": 1}}}},
+            "parameter 'D': field 'units': unknown field 'lenght'; known: length, time, unknown",
+        ),
+        ({"unknown_units": {"time": 0.5}}, "field 'unknown_units': field 'time' should be a whole number, got 0.5"),
+        (
+            {"parameters": {"D": {"default": "1"}}},
+            "parameter 'D': field 'default' should be a number or a list of numbers, got '1'",
+        ),
+        ({"parameters": {"D": 3}}, "parameter 'D': should be a table, got 3"),
+        ({"parameters": 3}, "field 'parameters' should be a table, got 3"),
         ({"parameters": {"D": {}, "r": {"where": "face"}}}, "'reaction' contains r"),
         ({"parameters": {"D": {}, "r": {"rank": "vector", "where": "cell"}}}, "'r', a vector, should be"),
         ({"velocity": "D"}, "should be a vector"),
@@ -175,7 +189,12 @@ def test_what_cannot_be_an_equation_is_refused_in_one_line(change: dict, words: 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("name = ", "is not TOML"), ("\xff", "is not TOML"), ("name = 3", "Expected `str`"), ("", "name")],
+    [
+        ("name = ", "is not TOML"),
+        ("\xff", "is not TOML"),
+        ("name = 3", "field 'name' should be text, got 3"),
+        ("", "field 'name' is missing"),
+    ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "bad.toml"

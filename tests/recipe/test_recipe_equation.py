@@ -111,7 +111,7 @@ def test_a_recipe_with_an_equation_is_written_as_text_that_is_read_again(
     ("content", "equation", "message"),
     [
         (OWN.replace("own.toml", "other.toml"), FISHER, "field 'equation': .*other.toml: cannot be read"),
-        (OWN, "name = 3", "field 'equation': .*own.toml: Expected `str`"),
+        (OWN, "name = 3", "field 'equation': .*own.toml: field 'name' should be text"),
         (OWN.replace("own.toml", "heta"), FISHER, "field 'equation': no equation 'heta'.* Did you mean 'heat'"),
         (OWN.replace("D =", "q ="), FISHER, "field 'parameters': equation 'fisher' has no parameter 'q'; it has: D, r"),
         (OWN.replace("D = 2", "D = -2"), FISHER, "field 'parameters': the diffusion of .* should be positive, got -2"),
@@ -146,5 +146,5 @@ def test_a_stencil_is_read_of_equations_that_only_diffuse(tmp_path: Path) -> Non
 
 
 def test_a_table_that_is_no_equation_is_refused() -> None:
-    assert "Object missing required field" in refused(with_fields(PLAIN, equation={"diffusion": "D"}))
+    assert "field 'name' is missing" in refused(with_fields(PLAIN, equation={"diffusion": "D"}))
     assert "equation" in refused(with_fields(PLAIN, equation=3))

@@ -15,6 +15,7 @@ from fluxforge.distil import Reading
 from fluxforge.errors import InputError
 from fluxforge.pipeline._formula import judge
 from fluxforge.report import discovery_figures, discovery_page, write_discovery
+from fluxforge.report._discovery_words import define_labels, label_fronts
 from fluxforge.scheme import find
 
 COMMAND = "fluxforge discover first-order -o runs/first-order"
@@ -259,7 +260,58 @@ def test_of_a_pair_the_message_is_on_the_left():
     turned = dict(reversed(FRONTS.items()))
     left, right = discovery_figures(read(RESULT | {"fronts": turned}), [])["front"].axes
     assert left.get_title() == "message $z_{1}$"
-    assert right.get_title() == "update $T^{n+1}$"
+    assert right.get_title() == "update $f$"
+
+
+def test_candidates_are_named_by_what_they_are_formulas_of():
+    built_in = of(RESULT, scheme=find("euler"), drawn=False)
+    assert 'The update learns <math alttext="f = (T_new - T)*V/dt">' in built_in
+    assert 'All candidates for the update <math alttext="f">' in built_in
+    direct = RESULT | {"update": "direct"}
+    assert discovery_figures(read(direct), [])["front"].axes[1].get_title() == "update $T^{n+1}$"
+    found = of(direct, scheme=find("euler"), drawn=False)
+    assert "The update learns" not in found
+    assert 'All candidates for the update <math alttext="T_new">' in found
+
+
+def test_several_updates_are_numbered():
+    fronts = {"z1": FRONTS["z1"], "h1": FRONTS["T_new"], "T_new": FRONTS["T_new"]}
+    result = read(RESULT | {"fronts": fronts})
+    assert label_fronts(result) == {"z1": "z1", "h1": "f1", "T_new": "f2"}
+    assert define_labels(result) == ["f1 = (h1 - T)*V/dt", "f2 = (T_new - T)*V/dt"]
+
+
+def test_the_rule_of_the_choice_is_told_where_a_choice_was_made(recovered):
+    rule = "has no larger loss than the network. If none of those tried has, the one that is best by loss and length"
+    assert rule in recovered
+    fronts = {name: front | {"chosen": None} for name, front in FRONTS.items()}
+    refused = of(EARLY | {"fronts": fronts}, drawn=False)
+    assert rule not in refused
+    assert "A factor may stand in the messages or in the update" in refused
+
+
+def test_errors_are_drawn_in_units_of_the_field_and_tabled_as_mean_squares(recovered):
+    (panel,) = discovery_figures(read(RESULT), [])["errors"].axes
+    drawn = {line.get_label(): list(line.get_xdata()) for line in panel.lines}
+    assert drawn["network"] == pytest.approx([1e-3, 0.0123, 4.56e-4**0.5])
+    assert drawn["formula"] == pytest.approx([1e-18, 8.9e-16, 4.1e-31**0.5])
+    labels = [label.get_text() for label in panel.get_yticklabels()]
+    assert labels == ["one step,\nroot mean square", "one step,\nworst cell", "many steps,\nroot mean square"]
+    assert '<th scope="row">many steps, mean square</th><td class="n">4.56\xa0×\xa010⁻⁴' in recovered
+    assert "in units of the temperature: root mean squares" in recovered
+
+
+def test_a_training_with_one_recorded_step_has_no_picture():
+    page = of(RESULT, scheme=find("euler"), metrics=METRICS[:1])
+    assert "loss" not in discovery_figures(read(RESULT), METRICS[:1])
+    assert "The terms of the loss during training" not in page
+    assert "Updates skipped because they were not finite: 1." in page
+
+
+@pytest.mark.parametrize(("skipped", "said"), [((0, 3), "2 of 2"), (None, "2")])
+def test_the_page_tells_which_network_of_how_many_was_distilled(skipped, said):
+    page = of(RESULT | {"member": 1, "skipped": skipped}, scheme=find("euler"), drawn=False)
+    assert f'<th scope="row">network distilled</th><td>{said}</td>' in page
 
 
 def test_the_chosen_point_is_marked():

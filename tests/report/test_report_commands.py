@@ -3,9 +3,10 @@
 import shlex
 
 import pytest
+from _discovery_result import EARLY, read
 
 from fluxforge.report._discovery_words import describe_question
-from fluxforge.report._next import format_setting, list_files, scheme_commands
+from fluxforge.report._next import describe_scheme, format_setting, list_files, scheme_commands
 from fluxforge.run._outputs import ACCEPTED, CANDIDATE
 from fluxforge.scheme import find
 
@@ -23,6 +24,17 @@ def test_commands_set_the_parameters_that_have_no_default(scheme, equation, sett
     words = shlex.split(run)
     assert words[:3] == ["fluxforge", "simulate", "scheme.json"]
     assert [words[k + 1] for k, word in enumerate(words) if word == "--set"] == ([setting] if setting else [])
+
+
+@pytest.mark.parametrize("scheme", [None, find("upwind", "advection")])
+def test_pages_of_every_kind_say_how_to_resume_and_to_repeat_the_run(scheme):
+    page = describe_scheme(read(EARLY), scheme, None, command="fluxforge discover upwind -o up")
+    commands = [command for _, command in page["next"]]
+    assert commands[-2:] == [
+        "fluxforge discover --resume .",
+        "fluxforge discover upwind --seed 18 -o first-order-seed-18",
+    ]
+    assert ("fluxforge verify" in " ".join(commands)) == (scheme is not None)
 
 
 def test_commands_set_the_parameters_of_a_run_in_all_digits():

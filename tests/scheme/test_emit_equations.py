@@ -30,12 +30,21 @@ EVERYTHING = from_document(
 FISHER = from_document(
     {"name": "fisher", "diffusion": "D", "reaction": "r*u*(1 - u)", "parameters": {"D": {}, "r": {}}}
 )
+FRACTIONAL_FLOW = from_document(
+    {
+        "name": "fractional-flow",
+        "transported": "u**2/(u**2 + M*(1 - u)**2)",
+        "velocity": "q",
+        "parameters": {"q": {"rank": "vector", "where": "face"}, "M": {}},
+    }
+)
 GRAPH = dual(
     jittered(4, 0.2, 1), {"left": Dirichlet(1.0), "right": Neumann(0.3), "top": Neumann(), "bottom": Dirichlet("x")}
 )
 VALUES = {
     "everything": {"a": ("1 + y", "-x"), "k": "1 + x", "c": "2 + y", "int": 3.0},
     "fisher": {"D": 0.7, "r": 2.0},
+    "fractional-flow": {"q": ("1 + y", "-x"), "M": 0.5},
 }
 T, S = (np.random.default_rng(seed).random(GRAPH.cells) for seed in (0, 1))
 DT = 1e-3
@@ -55,6 +64,7 @@ def parameter_arguments(equation) -> list:
         ("rk4", EVERYTHING),
         ("euler", FISHER),
         ("midpoint", FISHER),
+        ("godunov", FRACTIONAL_FLOW),
         pytest.param("midpoint", EVERYTHING, marks=pytest.mark.slow),
         pytest.param("rk4", FISHER, marks=pytest.mark.slow),
     ],
@@ -71,6 +81,13 @@ def test_emitted_code_takes_the_step_of_our_stepper(name: str, equation, tmp_pat
         step = jax.jit(space["step"]) if target == "jax" else space["step"]
         after = step(T, S, arrays(space, mesh_arrays(GRAPH)), DT, *parameter_arguments(equation))
         assert relative(after, wanted) < ROUNDED
+
+
+@pytest.mark.parametrize("target", ["numpy", "jax", "c"])
+def test_lines_of_long_formulas_are_broken(target: str) -> None:
+    """Arguments within arguments leave few operators at which a line could end."""
+    lines = emit(find("godunov", FRACTIONAL_FLOW), target).splitlines()
+    assert max(map(len, lines)) <= 120
 
 
 def test_an_implicit_scheme_of_conduction_is_solved(tmp_path: Path) -> None:

@@ -86,6 +86,66 @@ def test_arguments_over_cells_and_faces_are_written_too(tmp_path: Path) -> None:
     check_steps(run_program(tmp_path / "e.py", tmp_path / "e.npz"), T, graph.V, ROUNDED)
 
 
+CARRIED = """name = "carried"
+transported = "u"
+velocity = "q"
+diffusion = "D*m"
+[parameters.q]
+rank = "vector"
+where = "face"
+default = [1.0, 0.0]
+[parameters.D]
+where = "cell"
+[parameters.m]
+default = 0.25
+"""
+
+
+def test_parameters_are_stored_with_their_defaults_and_placeholders_are_named(tmp_path: Path, capsys) -> None:
+    ff.mesh.write(ff.mesh.squares(3), tmp_path / "m.msh")
+    (tmp_path / "e.toml").write_text(CARRIED)
+    problem = ["--equation", str(tmp_path / "e.toml"), "--mesh", str(tmp_path / "m.msh"), "--boundary", "0"]
+    arguments = ["export", "euler", "--to", "numpy", *problem, "-o", str(tmp_path / "e.py"), "--overwrite"]
+    note = "note: stored placeholders: D = 1.0; give your own with --set NAME=VALUE\n"
+    for given, D, told in (([], 1.0, note), (["--set", "D=3", "--set", "q=(0, 2)"], 3.0, "")):
+        assert main([*arguments, *given]) == 0
+        assert capsys.readouterr().err == told
+        with np.load(tmp_path / "e_mesh.npz", allow_pickle=False) as data:
+            assert float(data["m"]) == 0.25
+            assert set(data["D"]) == {D}
+            along = data["q_n"][data["used"]]
+            want = data["n_x"] if not given else 2 * data["n_y"]
+            np.testing.assert_array_equal(along, want[data["used"]])
+    assert main([*arguments, "--set", "E=3"]) == 2
+    assert "no parameter 'E'" in capsys.readouterr().err
+
+
+def test_values_of_parameters_without_a_file_for_them_are_refused(tmp_path: Path, capsys) -> None:
+    assert main(["export", "euler", "--to", "c", "--set", "alpha=2"]) == 2
+    assert "--set is stored beside NumPy and JAX code" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("equation", "boundary", "held"),
+    [
+        ("advection-diffusion", [], "left, right, bottom, top"),
+        ("advection-diffusion", ["--boundary", "left=1, top=insulated"], "right, bottom"),
+        ("advection-diffusion", ["--boundary", "left=periodic:right, top=1"], "bottom"),
+        ("advection-diffusion", ["--boundary", "left=1, rest=0"], None),
+        ("advection-diffusion", ["--boundary", "0"], None),
+        ("heat", [], None),
+    ],
+)
+def test_walls_that_a_simulation_would_leave_open_are_named(
+    equation: str, boundary: list[str], held: str | None, tmp_path: Path, capsys
+) -> None:
+    ff.mesh.write(ff.mesh.squares(3), tmp_path / "m.msh")
+    problem = ["--equation", equation, "--mesh", str(tmp_path / "m.msh"), *boundary]
+    assert main(["export", "euler", "--to", "c", *problem, "-o", str(tmp_path / "e.c")]) == 0
+    told = capsys.readouterr().err
+    assert told == "" if held is None else f"u = 0 is held at {held}, where `simulate` has free outflow" in told
+
+
 @pytest.mark.parametrize("make", [triangles, mixed])
 def test_the_arrays_of_a_graph_are_those_that_emitted_code_reads(make: Callable[[], DualGraph]) -> None:
     graph = make()

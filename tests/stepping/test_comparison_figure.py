@@ -49,3 +49,11 @@ def test_a_comparison_of_two_schemes_has_three_panels_in_a_row():
     figure = compare(["euler", "midpoint"], MESH, initial="x*y", steps=2).plot()
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert [title.split(",")[0] for title in titles] == ["euler", "midpoint", "midpoint − euler"]
+
+
+def test_a_comparison_is_shown_as_a_line_per_scheme():
+    text = repr(compare(["crank-nicolson", "euler"], MESH, initial="x*y", dt=1e-3, steps=9))
+    head, first, second = text.split("\n")
+    assert head == "Comparison of 2 schemes:"
+    assert first.startswith("  crank-nicolson: relative L2 0, max 0, from ")
+    assert second.startswith("  euler: relative L2 0.0")

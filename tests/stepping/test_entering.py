@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -39,6 +41,31 @@ def test_a_field_that_is_changed_after_it_was_given_does_not_change_the_run(kind
         given = step.enter(T)
         T[:] = 7.0
         assert float(np.max(step.leave(given))) == 1.0
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_stepper_is_differentiated_or_refuses_to_be_in_one_line(kind: str) -> None:
+    step = MADE[kind](dual(squares(4)))
+    T = jnp.linspace(0.0, 1.0, 16)
+
+    def square(T: jax.Array) -> jax.Array:
+        return jnp.sum(step(T) ** 2)
+
+    if kind != "LU":
+        assert np.isfinite(jax.grad(square)(T)).all()
+        return
+    with pytest.raises(InputError) as refused:
+        jax.grad(square)(T)
+    assert str(refused.value).startswith("JAX cannot trace ")
+    assert str(refused.value).endswith("use solver='cg'")
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_stepper_is_shown_on_one_short_line(kind: str) -> None:
+    text = repr(MADE[kind](dual(squares(4))))
+    assert "Stepper on 16 cells" in text
+    assert len(text) < 80
+    assert "\n" not in text
 
 
 @pytest.mark.parametrize("kind", MADE)

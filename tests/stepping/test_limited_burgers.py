@@ -1,6 +1,7 @@
 """Burgers' equation with discovered limiters: speed of a shock, transonic fans, decay of an N-wave; on triangles."""
 
 from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import sympy as sp
 from fluxforge.bench._rows import cell_means, row_of_squares
 from fluxforge.bench._transport_problems import LEFT, RIGHT, fan_row, shock_row
 from fluxforge.expression import symbol
-from fluxforge.mesh import Inflow, Mesh, jittered
-from fluxforge.pde import BUILT_IN
-from fluxforge.scheme import EULER, Message, Prepared, Scheme, Space, integrate
-from fluxforge.stepping import Simulation, simulate
+from fluxforge.mesh import Dirichlet, Inflow, Mesh, dual, jittered, reference_step
+from fluxforge.pde import BUILT_IN, Equation, from_document
+from fluxforge.scheme import EULER, Message, Prepared, Scheme, Space, find, integrate
+from fluxforge.stepping import Simulation, choose_step, simulate
 
 DISCOVERED = ["discovered-jump", "discovered-ramp"]
 BURGERS = BUILT_IN["burgers"]
@@ -117,3 +118,29 @@ def test_on_triangles_errors_fall_and_entropy_is_kept(kind: str) -> None:
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders.min() > 0.5, orders
     assert orders.mean() > 0.8, orders
+
+
+FRACTIONAL_FLOW = {"name": "fractional-flow", "transported": "u**2/(u**2 + (1 - u)**2/2)", "velocity": "q"}
+BUCKLEY_LEVERETT = from_document({**FRACTIONAL_FLOW, "parameters": {"q": {"rank": "vector", "default": (1.0, 0.0)}}})
+
+
+@pytest.mark.parametrize("equation", [BURGERS, BUCKLEY_LEVERETT])
+@pytest.mark.parametrize("dt", ["auto", None])
+def test_the_step_is_that_of_the_fastest_state_that_enters(equation: Equation, dt: Literal["auto"] | None) -> None:
+    """Where u = 0 nothing moves; the values behind a wave that enters from the left do."""
+    walls = {"left": 1.0, "rest": "inflow"}
+    run = simulate("godunov", jittered(12, 0.2, 1), equation=equation, boundary=walls, dt=dt, end_time=0.5)
+    assert run.dt <= 0.5 * run.dt_fourier < np.inf
+    # Monotone up to half of the Courant step of the fastest state: every new value is a mean of old ones.
+    assert run.fields.min() >= 0.0
+    assert run.fields.max() <= 1.0 + 1e-14
+    constant = [(dual(run.mesh, Dirichlet(u)), np.full(run.graph.cells, u)) for u in np.linspace(0.0, 1.0, 33)]
+    assert run.dt_fourier == min(reference_step(equation, graph, None, state) for graph, state in constant)
+
+
+def test_the_step_of_transport_at_a_given_speed_does_not_depend_on_the_data() -> None:
+    graph, a = dual(jittered(6, 0.2, 1), {"left": Inflow(100.0), "rest": Inflow()}), {"velocity": (1.0, 0.4)}
+    start = np.linspace(0.0, 1.0, graph.cells)
+    step: dict[str, Any] = {"parameters": a, "dt": None, "dt_fraction": 0.5, "force": False}
+    _, fourier, _ = choose_step(find("upwind"), graph, state=start, **step)
+    assert fourier == reference_step(BUILT_IN["advection"], graph, a)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from fluxforge.errors import InputError
 from fluxforge.mesh import Dirichlet, Neumann, dual, jittered, squares
 from fluxforge.pde import Equation, from_document
 from fluxforge.scheme import Claims, SchemeBuilder, amplification, find
@@ -21,6 +22,18 @@ def equation_with_reaction(reaction: str, diffusion: str = "D", **defaults: floa
 GROWTH = equation_with_reaction("k*u", D=1.0, k=1.0)
 COOLING = equation_with_reaction("k*(w - u)", D=1.0, k=1.0, w=2.0)
 ONLY_GROWTH = equation_with_reaction("k*u", "0", k=1.0)
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint"])
+def test_a_negative_diffusion_that_depends_on_the_unknown_is_refused(name: str) -> None:
+    problem = {"equation": equation_with_reaction("0", "D + m*u**2", D=-0.01, m=1.0), "steps": 2}
+    wanted = r"^parameter D, m and the initial u: the diffusion should be positive, got -0\.00\d+ in cell 0 at \("
+    with pytest.raises(InputError, match=wanted):
+        simulate(name, squares(3), initial="0.05*x", **problem)
+    simulate(name, squares(3), initial="1 + x", **problem)
+    # Where the unknown is 0, a porous medium may conduct nothing.
+    empty = equation_with_reaction("0", "m*u**2", m=1.0)
+    assert simulate(name, squares(3), equation=empty, initial="x*(x > 0.5)", steps=2).final.min() >= 0.0
 
 
 @pytest.mark.parametrize("n", [6, 14])

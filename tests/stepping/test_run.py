@@ -70,15 +70,15 @@ def test_the_initial_field_is_a_number_a_formula_a_function_or_an_array(
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        (np.zeros(3), r"^the initial temperature should be 24 finite numbers, got an array of shape \(3,\)$"),
+        (np.zeros(3), r"^the initial field should be 24 finite numbers, got an array of shape \(3,\)$"),
         (np.zeros((24, 1)), "shape"),
-        (np.full(24, np.inf), "^the initial temperature should be finite, and is inf in cell 0$"),
-        (float("nan"), "the initial temperature is nan at"),
+        (np.full(24, np.inf), "^the initial field should be finite, and is inf in cell 0$"),
+        (float("nan"), "the initial field is nan at"),
         ("x + t", "unknown symbol 't'"),
         ("log(x - 5)", "is nan at x"),
-        (lambda x, y: np.zeros(3), "the initial temperature"),
-        (np.ones(24, complex), "the initial temperature"),
-        (np.array(["a"] * 24), "the initial temperature"),
+        (lambda x, y: np.zeros(3), "the initial field"),
+        (np.ones(24, complex), "the initial field"),
+        (np.array(["a"] * 24), "the initial field"),
     ],
 )
 def test_an_initial_field_that_cannot_be_used_is_refused(given: object, match: str) -> None:

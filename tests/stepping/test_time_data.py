@@ -171,7 +171,7 @@ def test_a_function_and_a_formula_give_the_same_field() -> None:
         ({"end_time": 0.2}, "end_time 0.2 should be later than the time 0.3"),
         ({"steps": 5}, "steps and end_time"),
         ({"save_every": -0.5}, "save_every"),
-        ({"initial": "t"}, "the initial temperature"),
+        ({"initial": "t"}, "the initial field"),
     ],
 )
 def test_invalid_data_that_depend_on_time_are_refused_in_one_line(changes: dict[str, object], words: str) -> None:

@@ -183,6 +183,7 @@ class ModifiedEquation:
     `leading` and `error` are coefficients of derivatives: {(2, 0): c} is c T_xx, parameters included.
 
     `wanted` are the coefficients of the equation itself, and `dt_terms` says whether terms with Δt are reported.
+    `without_dt` is the reason why they are not, for an equation with transport.
     """
 
     lattice: str
@@ -190,6 +191,7 @@ class ModifiedEquation:
     error: Derivatives
     wanted: Derivatives
     dt_terms: bool = False
+    without_dt: str = ""
 
     def __str__(self) -> str:
         terms = [_term(key, c) for part in (self.leading, self.error) for key, c in part.items()]
@@ -224,4 +226,5 @@ def _term(key: tuple[int, ...], coefficient: sp.Expr) -> str:
     simple = sp.factor(sp.simplify(coefficient))
     text = to_text(simple)
     derivative = "".join(axis * power for axis, power in zip(COORDINATES, key, strict=False))
-    return f"{f'({text})' if simple.is_Add else text}*T{f'_{derivative}' if derivative else ''}"
+    factor = {"1": "", "-1": "-"}.get(text, f"({text})*" if simple.is_Add else f"{text}*")
+    return f"{factor}T{f'_{derivative}' if derivative else ''}"

@@ -81,7 +81,7 @@ T = TypeVar("T")
 # progress(question, number, total) is called before each measurement.
 Progress = Callable[[str, int, int], None]
 
-NOT_LINEAR = "the scheme is not linear in T, so it has no matrix"
+NOT_LINEAR = "the scheme is not linear, so it has no matrix"
 
 
 class Recorder:

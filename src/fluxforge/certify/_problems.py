@@ -121,6 +121,18 @@ def diffusion_strength(equation: Equation, parameters: Settings | None, dimensio
     return 1.0 if equation.diffusion == 0 else _value_or_one(equation.diffusion, values)
 
 
+def carried_values(equation: Equation, parameters: Settings | None = None) -> dict[sp.Symbol, sp.Expr]:
+    """The values of the parameters of f, which are constants: those given, otherwise their defaults or 1."""
+    numbers: dict[str, Any] = {**equation.example(2), **(parameters or {})}
+    names = sorted(v.name for v in equation.transported.free_symbols - {equation.u})
+    return {symbol(name): sp.Float(float(numbers[name])) for name in names}
+
+
+def carried_flux(equation: Equation, parameters: Settings | None = None) -> sp.Expr:
+    """f(u) with the values of its parameters, as `carried_values` gives them."""
+    return equation.transported.xreplace(carried_values(equation, parameters))
+
+
 def capacity_value(equation: Equation, parameters: Settings | None, dimension: int = 2) -> float:
     """The capacity c, by which rates of change are divided; 1 if it is not a single number."""
     return _value_or_one(equation.capacity, {**equation.example(dimension), **(parameters or {})})

@@ -63,20 +63,21 @@ class Units:
     """By how much T' − T changes with the units, relative to its largest entry, for the worst of several factors.
 
     `lengths`: lengths × λ, times × λ²; `times`: times / λ; `temperatures`: the unknown × a factor, also −1 where the
-    equation is linear; `shift`: a constant added, None where constants do not solve the equation. `algebra` lists which
-    of the first three follow from the dimensions of the formulas, for every λ.
+    equation is linear, None where the unknown has no unit of its own; `shift`: a constant added, None where constants
+    do not solve the equation. `algebra` lists which of the first three follow from the dimensions of the formulas, for
+    every λ.
     """
 
     lengths: float
     times: float
-    temperatures: float
+    temperatures: float | None
     shift: float | None
     algebra: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
         """Whether nothing changes beyond round-off."""
-        return max(self.lengths, self.times, self.temperatures, self.shift or 0.0) <= SAME_UNITS
+        return max(self.lengths, self.times, self.temperatures or 0.0, self.shift or 0.0) <= SAME_UNITS
 
 
 @dataclass(frozen=True)

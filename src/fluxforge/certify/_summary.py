@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fluxforge.certify._certificate import Certificate, FamilyResult
+from fluxforge.certify._equations import SAME_SYSTEM
 from fluxforge.certify._studies import Rates
 from fluxforge.pde._equation import HEAT, Equation
 from fluxforge.scheme._scheme import Scheme
@@ -162,7 +164,11 @@ def _conservation(certificate: Certificate, equation: Equation) -> Iterator[str]
 
 def _faults(certificate: Certificate) -> Iterator[str]:
     """Defects of the scheme: wrong limits, dependence on units, contradicted claims."""
-    for limit in (certificate.semidiscrete, certificate.rate):
+    system, rate = certificate.semidiscrete, certificate.rate
+    if system is not None and system.source > SAME_SYSTEM:
+        yield "the source enters with a wrong coefficient"
+        system = replace(system, source=0.0)
+    for limit in (system, rate):
         if limit is not None and not limit.holds:
             yield "its small-step limit is not the equation"
     if certificate.units is not None and not certificate.units.holds:

@@ -1,17 +1,19 @@
 """Certificates of schemes: the measurements in their order, and the check of the claims against the results."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import jax
+import sympy as sp
 
 from fluxforge._arguments import check_flag, check_function, check_text
 from fluxforge.certify._certificate import Certificate, Request
 from fluxforge.certify._claims import check_certificate, claim_line
 from fluxforge.certify._equations import ModifiedEquation
-from fluxforge.certify._evidence import Progress, Recorder
+from fluxforge.certify._evidence import Line, Progress, Recorder
 from fluxforge.certify._families import (
     Levels,
     choose_levels,
@@ -20,7 +22,7 @@ from fluxforge.certify._families import (
     small_graph,
     study_graph,
 )
-from fluxforge.certify._problems import differentiate_solution
+from fluxforge.certify._problems import carried_values, differentiate_solution
 from fluxforge.certify._properties import Stability, TransientGrowth
 from fluxforge.certify._refinement import refine_family, refine_own_meshes
 from fluxforge.certify._studies import PatchTest
@@ -139,6 +141,17 @@ def _load_meshes(meshes: Sequence[str | os.PathLike[str] | Mesh]) -> tuple[Mesh,
     return tuple(as_mesh(one, f"meshes[{k}]") for k, one in enumerate(meshes))
 
 
+def _state_values(values: Mapping[sp.Symbol, sp.Expr], line: Callable[..., Line]) -> Callable[..., Line]:
+    """The function `line`, with the values of parameters for which something was established added to the evidence."""
+
+    def with_values(*about: Any) -> Line:
+        made = line(*about)
+        given = ", ".join(f"{v} = {float(value):g}" for v, value in values.items())
+        return replace(made, evidence=f"{made.evidence}; for {given}") if given else made
+
+    return with_values
+
+
 class Verification:
     """Measures the properties of one scheme; `run` returns its certificate.
 
@@ -188,7 +201,8 @@ class Verification:
     def _ask_operator(self, certificate: Certificate) -> Certificate:
         """Linearity, conservation and units of one step."""
         s, where, p, ask = self.scheme, self.where, self.parameters, partial(self.recorder.ask, always=True)
-        linearity = ask("linearity", lambda: measure_linearity(s, self.graph, parameters=p), linearity_line, where)
+        measure_it = partial(measure_linearity, s, self.graph, parameters=p)
+        linearity = ask("linearity", measure_it, linearity_line, where, self.words.unknown)
         measure = partial(measure_conservation, s, self.rough, parameters=p)
         conservation = ask("conservation", measure, conservation_line, where)
         units = ask("units", lambda: measure_units(s, self._study_graph()), units_line, self.words)
@@ -224,7 +238,8 @@ class Verification:
             properties = replace(properties, limiter=region, limited_steps=region is not None and one_stage)
         only_transports = equation.diffusion == 0 and equation.reaction == 0 and equation.capacity == 1
         if only_transports and self.mesh is None and self.dimension == 2:
-            studies = ask("Riemann problems", lambda: solve_riemann(s, states), riemann_line)
+            given = partial(_state_values, carried_values(equation))
+            studies = ask("Riemann problems", lambda: solve_riemann(s, states), given(riemann_line))
             properties = replace(properties, riemann=studies or ())
         scalar = equation.diffusion != 0 and equation.diffusion_tensor is None
         if scalar and equation.linear and equation.reaction == 0 and self.linear:
@@ -241,14 +256,16 @@ class Verification:
             answer = examine_monotonicity(flux)
             return answer, find_peclet_limit(flux) if answer.holds is False and flux.diffuses else None
 
-        slopes = ask("monotonicity", measure, lambda answer: monotone_line(answer[0], answer[1], states))
+        given = partial(_state_values, flux.constants)
+        slopes = ask("monotonicity", measure, given(lambda answer: monotone_line(answer[0], answer[1], states)))
         monotone, limit = (None, None) if slopes is None else slopes
         entropy = bound = None
         if monotone is not None and not flux.diffuses:
-            entropy = ask("E-flux", lambda: examine_e_condition(flux, monotone), entropy_line)
+            entropy = ask("E-flux", lambda: examine_e_condition(flux, monotone), given(entropy_line))
             if monotone.holds and steps_like_euler(self.scheme):
                 swaps, top = antisymmetric is not None and antisymmetric.holds, monotone.scale
-                bound = ask("total variation", lambda: bound_step(flux, top, antisymmetric=swaps), bound_line, states)
+                measure_bound = partial(bound_step, flux, top, antisymmetric=swaps)
+                bound = ask("total variation", measure_bound, given(bound_line), states)
         return TransportProperties(states, consistent, antisymmetric, monotone, limit, entropy, bound)
 
     def _ask_steps(self, certificate: Certificate) -> Certificate:
@@ -284,7 +301,7 @@ class Verification:
         if self.linear and self.mesh is None and not self.request.quick and self.dimension == 2:
             curves = self.recorder.attempt("cost at equal accuracy", lambda: compare_costs(s, parameters=p))
         measure = partial(measure_cost, s, self.graph, parameters=p)
-        cost = self.recorder.ask("cost of a step", measure, cost_line, curves or (), s.name)
+        cost = self.recorder.ask("cost of a step", measure, cost_line, curves or (), s.name, always=True)
         return replace(certificate, cost=cost, curves=curves or ())
 
     def _study_graph(self) -> DualGraph:

@@ -10,6 +10,7 @@ from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._problems import diffusion_strength
 from fluxforge.certify._properties import Cost, CostCurve, Linearity
 from fluxforge.certify._systems import exact_solution, march, study_step
+from fluxforge.errors import NumericalError
 from fluxforge.mesh._boundary import Dirichlet
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
@@ -97,19 +98,20 @@ def hops_used(graph: DualGraph, used: csr_array) -> int:
     return graph.cells
 
 
-def linearity_line(linearity: Linearity, where: str) -> Line:
-    """The line on linearity and the stencil."""
+def linearity_line(linearity: Linearity, where: str, unknown: str = "T") -> Line:
+    """The line on linearity and the stencil; `unknown` is the letter of the unknown."""
+    name, u = f"linear in {unknown}, S and boundary data", unknown
     hops = linearity.hops
     reach = "the whole mesh" if hops is None else f"{hops} hop{'s' * (hops != 1)}"
     stencil = f"reads {reach}, {linearity.entries_per_row:.1f} cells a row"
     if linearity.linear:
-        return Line("linear in T, S and boundary data", Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
+        return Line(name, Verdict.HOLDS, f"{stencil}, {where}", "from the algebra")
     defects = (
-        f"f(kT) differs from k f(T) by {linearity.homogeneity:.1e}, f(T + U) from f(T) + f(U) by "
-        f"{linearity.additivity:.1e} of the largest, f(T) = F(T) − F(0)"
+        f"f(k{u}) differs from k f({u}) by {linearity.homogeneity:.1e}, f({u} + w) from f({u}) + f(w) by "
+        f"{linearity.additivity:.1e} of the largest, f({u}) = F({u}) − F(0)"
     )
     method = "from the algebra; signed, small and large states; automatic differentiation"
-    return Line("linear in T, S and boundary data", Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
+    return Line(name, Verdict.FAILS, f"{defects}; {stencil}, {where}", method)
 
 
 # The built-in methods with which the cost of a scheme is compared.
@@ -119,7 +121,12 @@ TARGET_ERROR = 1e-4
 
 
 def measure_cost(scheme: Scheme, graph: DualGraph, *, parameters: Settings | None = None) -> Cost:
-    """The cost of the assembled stepper: arrays held, bytes read and written in a step, and operations."""
+    """The cost of the assembled stepper: arrays held, bytes read and written in a step, and operations.
+
+    Raises NumericalError for a scheme that is not linear.
+    """
+    if linear_stages(scheme) is None:
+        raise NumericalError("counted from the arrays of an assembled stepper, which a nonlinear scheme does not have")
     dt = 0.5 * study_step(scheme, graph, parameters)
     n = graph.cells
     if scheme.implicit:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fluxforge.certify._equations import Derivatives, EffectiveEquation, SmoothEquation
+from fluxforge.certify._equations import SAME_SYSTEM, Derivatives, EffectiveEquation, SmoothEquation
 from fluxforge.certify._families import LATTICES, Levels, lattice_graph, lattice_size
 from fluxforge.certify._problems import diffusion_rate, diffusion_strength
-from fluxforge.certify._systems import Period, period_rows, steady_solver
+from fluxforge.certify._systems import Period, period_rows, source_error, steady_solver
 from fluxforge.errors import NumericalError
 from fluxforge.expression._parse import field, parse
 from fluxforge.expression._print import to_text
@@ -109,8 +109,11 @@ MODES = ((1, 1), (1, 2), (2, 1))
 def fitted_diffusion(scheme: Scheme, mesh: Mesh, *, parameters: Settings | None = None) -> np.ndarray:
     """K by a least-squares fit of the weak form, on meshes of the unit square.
 
-    The φ vanish with their first derivatives on the boundary, so that boundary errors of a scheme do not enter.
+    The φ vanish with their first derivatives on the boundary, so that boundary errors of a scheme do not enter. Raises
+    NumericalError if the scheme changes the source, whose error the fit would take for one of K.
     """
+    if source_error(scheme, {**scheme.equation.example(2), **(parameters or {})}) > SAME_SYSTEM:
+        raise NumericalError("not measured: the source enters with a wrong coefficient, and K is fitted to its effects")
     graph = dual(mesh)
     x, y = graph.x.T
     V = graph.V
@@ -203,9 +206,9 @@ def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
     ones = np.ones(count)
     rate = float((G0 @ ones).mean()) if reacts else 0.0
     G0 = G0 - rate * np.eye(count)
-    # The left null vector: the right singular vector of the transpose with the least singular value, listed last.
-    left = np.linalg.svd(G0.T)[2][-1]
-    if abs(left @ ones) < 1e-12 or np.abs(G0 @ ones).max() > ROUND_OFF * largest:
+    keeps = np.abs(G0 @ ones).max() <= ROUND_OFF * largest
+    left = _left_null_vector(G0, G1, ROUND_OFF * largest, period.size) if keeps else np.zeros(count)
+    if abs(left @ ones) < 1e-12:
         raise NumericalError("the scheme does not keep constants, so it has no diffusivity")
     left = left / (left @ ones)
     drift = np.array([left @ G1[e] @ ones for e in axes])
@@ -219,6 +222,28 @@ def _cell_problem(period: Period, *, reacts: bool) -> SmoothEquation:
         for f in axes:
             K[e, f] = left @ (0.5 * G2[e, f] @ ones + 0.5 * (G1[e] @ chi[f] + G1[f] @ chi[e]))
     return SmoothEquation(rate, drift, K)
+
+
+def _left_null_vector(G0: np.ndarray, G1: np.ndarray, smallest: float, size: float) -> np.ndarray:
+    """The ℓ with ℓG₀ = 0; if there are several, the one with ℓ(G₁ᵉ − v_e)R = 0 for all right null vectors R and all e.
+
+    Central fluxes on triangles have several: a cell's own weight is 0, and a field that changes its sign from one type
+    of cells to the other drifts, with another velocity, instead of decaying. `smallest` is the size of round-off of G₀,
+    `size` that of cells. Raises NumericalError if no ℓ, or more than one, separates smooth fields from such fields.
+    """
+    U, values, W = np.linalg.svd(G0)
+    null = values <= smallest
+    if np.count_nonzero(null) <= 1 or not G1.any():  # Without first moments cells do not exchange anything.
+        return np.asarray(U[:, -1])
+    left, right = U[:, null], W[null].T
+    constant = left.sum(axis=0)
+    drifts = [left.T @ G1[e].sum(axis=1) @ constant / max(constant @ constant, 1e-300) for e in range(len(G1))]
+    excess = [left.T @ (G1[e] - drift * np.eye(len(G0))) @ right for e, drift in enumerate(drifts)]
+    combinations, rest, _ = np.linalg.svd(np.hstack(excess))
+    alone = rest > smallest * size
+    if np.count_nonzero(~alone) != 1:
+        raise NumericalError("smooth fields are not the only ones that last on this lattice, so they obey no equation")
+    return np.asarray(left @ combinations[:, -1])
 
 
 def _inverse(matrix: np.ndarray, smallest: float) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from fluxforge.certify._problems import carried_values
 from fluxforge.certify.transport import Range, Ranges
 from fluxforge.errors import EquationError, SchemeError
 from fluxforge.expression._evaluate import evaluate
@@ -42,6 +43,16 @@ class Flux:
     def carried(self) -> sp.Expr:
         """f(u) a·n, with the unknown's own symbol."""
         return self.equation.transported * self.speed
+
+    @property
+    def constants(self) -> dict[sp.Symbol, sp.Expr]:
+        """The values of the parameters of f for which a flux is examined on a row of cells, without those of K."""
+        return {v: value for v, value in carried_values(self.equation).items() if not self.conducts(v)}
+
+    @property
+    def transported(self) -> sp.Expr:
+        """f(u) with these values."""
+        return self.equation.transported.xreplace(self.constants)
 
     @property
     def diffuses(self) -> bool:
@@ -150,12 +161,13 @@ def domain_of(v: sp.Symbol, flux: Flux) -> Range:
 def one_dimensional(flux: Flux, speed: float | None = None, peclet: float | None = None) -> tuple[sp.Expr, Ranges]:
     """F between cells of unit size, and the ranges of its symbols: u_P, u_N, a·n and Δt.
 
-    a·n is `speed`, ±1, if given, and otherwise from −1 to 1. With `peclet`, K = 1 − |a·n|, so that the cell Péclet
-    number |a·n|/(1 − |a·n|) takes every value up to `peclet`.
+    Parameters of f have their default values. a·n is `speed`, ±1, if given, and otherwise from −1 to 1. With `peclet`,
+    K = 1 − |a·n|, so that the cell Péclet number |a·n|/(1 − |a·n|) takes every value up to `peclet`.
     """
     kept = {P, N, STEP, flux.speed}
     unit = sp.S.One if peclet is None else 1 - sp.Abs(flux.speed)
     values = {v: _unit_value(v, flux, unit) for v in flux.formula.free_symbols - kept}
+    values |= flux.constants
     formula = flux.formula.xreplace(values)
     ranges: dict[sp.Symbol, Range] = {P: flux.states, N: flux.states}
     if speed is not None:

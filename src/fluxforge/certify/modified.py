@@ -201,7 +201,10 @@ def _make_equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highes
 
     For diffusion alone, terms up to the fourth order.
     """
-    at_step = None if scheme.equation.velocity is None else _eigenvalue_of_step(scheme, eigenvalue, highest)
+    at_step, without_dt = None, ""
+    if scheme.equation.velocity is not None:
+        at_step = _eigenvalue_of_step(scheme, eigenvalue, highest)
+        without_dt = "" if at_step is not None else _missing_dt(scheme)
     terms = _derivatives(eigenvalue if at_step is None else at_step, lattice.dimension)
     wanted = own_derivatives(scheme.equation, lattice.dimension, lattice.values(scheme.equation))
     if scheme.equation.only_diffuses:
@@ -210,7 +213,14 @@ def _make_equation(scheme: Scheme, lattice: Lattice, eigenvalue: sp.Expr, highes
     leading = terms.get(0, {}) | terms.get(1, {}) | terms.get(2, {})
     exact = not any(sp.simplify(leading.get(key, 0) - wanted.get(key, 0)) != 0 for key in {*leading, *wanted})
     error = next((terms[k] for k in range(3, highest + 1) if k in terms), {}) if exact else {}
-    return ModifiedEquation(lattice.name, leading, error, wanted, at_step is not None)
+    return ModifiedEquation(lattice.name, leading, error, wanted, at_step is not None, without_dt)
+
+
+def _missing_dt(scheme: Scheme) -> str:
+    """Why the modified equation has no terms with Δt."""
+    if is_one_operator(scheme):
+        return "terms with Δt are not derived where constants change"
+    return "the step is not known to be a function of one operator, whose R(z) would give the terms with Δt"
 
 
 def _derivatives(eigenvalue: sp.Expr, dimension: int) -> dict[int, dict[tuple[int, ...], sp.Expr]]:
@@ -231,5 +241,6 @@ def modified_line(name: str, equation: ModifiedEquation, *, heat: bool = True) -
         return Line(f"modified equation, {name}", Verdict.MEASURED, str(equation), method)
     left = "the equation itself" if equation.consistent else "another equation"
     evidence = f"{equation}; {left} as h{' and Δt go' if equation.dt_terms else ' goes'} to 0"
+    evidence += f"; this is the limit Δt → 0 only: {equation.without_dt}" if equation.without_dt else ""
     method += " and of log R" if equation.dt_terms else ", Δt → 0"
     return Line(f"modified equation, {name}", verdict_of(equation.consistent), evidence, method)

@@ -17,7 +17,7 @@ import numpy as np
 
 from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._families import Levels, study_graph
-from fluxforge.certify._problems import SINES, Problem, problems_of, scale_to_mesh, with_study_walls
+from fluxforge.certify._problems import SINES, Problem, carried_flux, problems_of, scale_to_mesh, with_study_walls
 from fluxforge.certify._studies import LEAST_LEVELS, Rates, SpaceStudy, TimeStudy, format_order
 from fluxforge.certify._systems import exact_solution, march, steady_solver, study_step
 from fluxforge.errors import InputError, NumericalError
@@ -221,8 +221,9 @@ def _crossing_time(scheme: Scheme, graph: DualGraph, problem: Problem, u: np.nda
     """The time in which slow states, those at the 5 % quantile of |f′|, cross the domain."""
     equation = scheme.equation
     assert equation.velocity is not None
-    a = np.asarray(problem.settings(graph.dimension)[equation.velocity], float)
-    slope = np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np))
+    settings = problem.settings(graph.dimension)
+    a = np.asarray(settings[equation.velocity], float)
+    slope = np.abs(evaluate(differentiate(carried_flux(equation, settings), equation.u), {equation.u: u}, np))
     span = graph.centre.max(axis=0) - graph.centre.min(axis=0)
     slowest = float(np.quantile(slope, 0.05)) * float(np.abs(a).max())
     if slowest == 0:

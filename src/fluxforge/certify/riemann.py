@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from fluxforge.certify._evidence import Line, verdict_of
+from fluxforge.certify._problems import carried_flux
 from fluxforge.certify.transport import BoundaryLayer, Range, RiemannProblem, RiemannStudy
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.expression._evaluate import evaluate
@@ -40,7 +41,7 @@ def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannPro
     That state is the sonic point, where f′ = 0, if there is one, and otherwise the middle of the range. Raises
     InputError for an f that is neither linear nor convex nor concave over the range.
     """
-    f, u = equation.transported, equation.u
+    f, u = carried_flux(equation), equation.u
     at = np.linspace(*states, STATES)
     bend = np.broadcast_to(evaluate(sp.diff(f, u, 2), {u: at}, np), at.shape)
     if (bend > 0).any() and (bend < 0).any():
@@ -55,7 +56,7 @@ def list_riemann_problems(equation: Equation, states: Range) -> tuple[RiemannPro
 
 
 def _make_problem(equation: Equation, left: float, right: float) -> RiemannProblem:
-    f, u = equation.transported, equation.u
+    f, u = carried_flux(equation), equation.u
     slopes = [float(evaluate(differentiate(f, u), {u: state}, np)) for state in (left, right)]
     values = [float(evaluate(f, {u: state}, np)) for state in (left, right)]
     speed = (values[1] - values[0]) / (right - left) + 0.0
@@ -69,7 +70,7 @@ def _make_problem(equation: Equation, left: float, right: float) -> RiemannProbl
 def exact_solution(equation: Equation, problem: RiemannProblem, ratio: np.ndarray) -> np.ndarray:
     """The entropy solution u at x/t = `ratio`, with a jump at x = 0, by Osher's formula."""
     states = np.linspace(problem.left, problem.right, STATES)
-    f = np.broadcast_to(evaluate(equation.transported, {equation.u: states}, np), states.shape)
+    f = np.broadcast_to(evaluate(carried_flux(equation), {equation.u: states}, np), states.shape)
     turn = 1.0 if problem.left < problem.right else -1.0
     # Chunks of ratios, so that the table of states × ratios fits into the cache.
     return np.concatenate(
@@ -105,7 +106,7 @@ def solve_riemann(scheme: Scheme, states: Range, *, sizes: tuple[int, ...] = (40
     equation = scheme.equation
     problems = list_riemann_problems(equation, states)
     u = np.linspace(*states, STATES)
-    top = float(np.abs(evaluate(differentiate(equation.transported, equation.u), {equation.u: u}, np)).max())
+    top = float(np.abs(evaluate(differentiate(carried_flux(equation), equation.u), {equation.u: u}, np)).max())
     end = REACH / top
     results = [_run(scheme, problems, n=n, end=end, steps=int(np.ceil(end * top * n / COURANT))) for n in sizes]
     studies = []

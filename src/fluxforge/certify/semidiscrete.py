@@ -8,27 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import eye_array
 
 from fluxforge.certify._equations import LEAST_DECREASE, SAME_RATE, SAME_SYSTEM, SMOOTH, Rate, SemiDiscrete
 from fluxforge.certify._evidence import Line, verdict_of
 from fluxforge.certify._families import Levels
 from fluxforge.certify._problems import (
     Problem,
-    capacity_value,
     has_varying_parameters,
     problems_of,
     scale_parameter,
     with_study_walls,
 )
 from fluxforge.certify._studies import PatchTest
+from fluxforge.certify._systems import source_error
 from fluxforge.certify.effective import lattice_equation, own_equation, relative_to_own, smooth_equation
 from fluxforge.certify.flux import has_flux_of_equation
 from fluxforge.errors import NumericalError
-from fluxforge.mesh._boundary import Dirichlet
-from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._generate import squares
 from fluxforge.mesh._parameters import Settings, reference_step
 from fluxforge.pde._equation import HEAT
 from fluxforge.pde._words import Words
@@ -145,10 +141,7 @@ def other_equation(scheme: Scheme) -> str | None:
     describe = _describe_other_diffusion if equation.only_diffuses else _describe_other_equation
     if (wrong := describe(scheme, parameters)) is not None:
         return wrong
-    graph = dual(squares(3), Dirichlet("1 + x"))
-    system = generator(scheme, graph, parameters=parameters)
-    share = 1.0 / capacity_value(equation, parameters)
-    off = float(abs(system.N - share * eye_array(graph.cells)).max()) / share
+    off = source_error(scheme, parameters)
     return None if off <= SAME_SYSTEM else f"the source enters with an error of {off:.2g}"
 
 

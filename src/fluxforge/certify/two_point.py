@@ -13,6 +13,7 @@ has them non-negative, and intervals bound them from above.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -34,6 +35,8 @@ from fluxforge.pde._parameter import Rank
 LARGEST_PECLET = 1000.0
 # Sides of the smallest boxes, relative to the range of u.
 WIDTH = 2.0**-9
+# The distance over which a slope is confirmed: round-off of F is 1e-10 of it.
+CLOSE = 1e-6
 
 
 def examine_monotonicity(flux: Flux, *, peclet: float = LARGEST_PECLET) -> Monotonicity:
@@ -91,9 +94,21 @@ def _least_slope(formula: sp.Expr, v: sp.Symbol, ranges: Ranges, enough: float) 
 
     size = float((high - low).max(initial=0.0)) or 1.0
     least = least_value(bounds, low, high, width=WIDTH * size, enough=enough)
+    if least.value < 0 and not _falls_at(formula, v, dict(zip(names, least.at, strict=True)), least.value):
+        least = replace(least, value=math.inf)
     if np.isfinite(least.bound) or least.open_at is None:
         return least
     return least.worse(_quotient_across(formula, v, names, np.array(least.open_at), WIDTH * size))
+
+
+def _falls_at(formula: sp.Expr, v: sp.Symbol, at: dict[sp.Symbol, float], slope: float) -> bool:
+    """Whether the formula falls along v from a point, to either side, at least half as fast as `slope` < 0.
+
+    Where arguments of extrema are equal, as those of Godunov's flux at u_P = u_N, the enclosure of a slope at that
+    point is that of one argument, which the formula itself need not have.
+    """
+    here, *beside = (float(evaluate(formula, at | {v: at[v] + h}, np)) for h in (0.0, -CLOSE, CLOSE))
+    return min((here - beside[0]) / CLOSE, (beside[1] - here) / CLOSE) <= 0.5 * slope
 
 
 def _irrelevant_variables(formula: sp.Expr, v: sp.Symbol, ranges: Ranges) -> set[sp.Symbol]:
@@ -153,7 +168,7 @@ def _largest_excess(flux: Flux, speed: float) -> tuple[float, tuple[float, float
     u = p + s * (n - p)
     values = {P: p, N: n} | ({STEP: np.full(p.shape, 0.5)} if STEP in ranges else {})
     F = np.broadcast_to(evaluate(formula, values, np), p.shape)
-    f = np.broadcast_to(evaluate(flux.equation.transported, {flux.equation.u: u}, np), p.shape)
+    f = np.broadcast_to(evaluate(flux.transported, {flux.equation.u: u}, np), p.shape)
     excess = np.sign(n - p) * (F - speed * f)
     k = int(np.argmax(excess))
     return float(excess[k]), (float(p[k]), float(n[k]), float(u[k]))
@@ -253,7 +268,7 @@ def largest_speed(flux: Flux) -> float:
     edges = np.linspace(*flux.states, 4097)
     u = flux.equation.u
     box = {u: Interval(edges[:-1], edges[1:])}
-    (slope,) = enclose(flux.equation.transported, box, (u,)).slopes
+    (slope,) = enclose(flux.transported, box, (u,)).slopes
     size = iv.absolute(slope_or_zero(slope, (1,)))
     if not np.isfinite(size.high).all():
         raise NumericalError("the derivative of f is not finite over the range of states")
@@ -299,8 +314,7 @@ def _coefficients(formula: sp.Expr, flux: Flux, parts: Interval) -> tuple[np.nda
     F = enclose(formula, {P: p, N: n}).value
     jump = iv.subtract(n, p)
     quotients = [
-        iv.divide(iv.subtract(enclose(flux.equation.transported, {flux.equation.u: end}).value, F), jump)
-        for end in (p, n)
+        iv.divide(iv.subtract(enclose(flux.transported, {flux.equation.u: end}).value, F), jump) for end in (p, n)
     ]
     return iv.intersect(C, quotients[0]).high.reshape(shape), iv.intersect(D, quotients[1]).high.reshape(shape)
 

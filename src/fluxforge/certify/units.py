@@ -58,8 +58,12 @@ def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
     parameters = equation.example(graph.dimension, 1.3)
     case = _Case(scheme, graph, T, S, parameters, 0.3 * study_step(scheme, graph, parameters, T))
     wanted = case.step() - T
-    worst = {}
+    worst: dict[str, float] = {}
+    # Without a power of Θ the unknown is a number, or in units of length and time: there is nothing to multiply it by.
+    unscaled = () if equation.unknown_unit.unknown else ("temperatures",)
     for name, powers in _UNIT_CHANGES.items():
+        if name in unscaled:
+            continue
         factors = FACTORS if name != "temperatures" else TEMPERATURES if equation.linear else TEMPERATURES[1:]
         changes = (case.scale_units(*(k**power for power in powers)).step() - T - wanted for k in factors)
         worst[name] = _largest_change(changes) / _size(wanted)
@@ -67,7 +71,8 @@ def measure_units(scheme: Scheme, graph: DualGraph | None = None) -> Units:
     if _admits_constants(equation):
         changes = (case.shift_unknown(c).step() - c - T - wanted for c in SHIFTS)
         shift = _largest_change(changes) / _size(wanted)
-    return Units(**worst, shift=shift, algebra=list_homogeneous_units(scheme, graph.dimension))
+    algebra = tuple(name for name in list_homogeneous_units(scheme, graph.dimension) if name not in unscaled)
+    return Units(worst["lengths"], worst["times"], worst.get("temperatures"), shift, algebra)
 
 
 def _admits_constants(equation: Equation) -> bool:
@@ -223,7 +228,10 @@ def units_line(units: Units, words: Words = HEAT.words) -> Line:
         f"{words.unknowns} × anything": units.temperatures,
         "a constant added to all": units.shift,
     }
-    changes = "; ".join(f"{name}: {_describe_change(value)}" for name, value in parts.items())
+    told = {name: _describe_change(value) for name, value in parts.items()}
+    if units.temperatures is None:
+        told[f"{words.unknowns} × anything"] = f"not tested, since {words.unknown} has no unit of its own"
+    changes = "; ".join(f"{name}: {change}" for name, change in told.items())
     algebra = f"; from the algebra for every λ: {', '.join(units.algebra)}" if units.algebra else ""
     method = "one step with Dirichlet and Neumann walls, again in other units, λ from 0.001 to 1000; dimensions"
     return Line("unchanged by units", verdict_of(units.holds), changes + algebra, method)

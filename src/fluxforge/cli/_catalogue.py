@@ -50,7 +50,7 @@ def print_scheme(name: str, *, as_json: bool) -> None:
 
 def _to_record(scheme: Scheme) -> dict[str, Any]:
     """A scheme as a JSON document, with its hops and amplification factor R(z)."""
-    factor = amplification(scheme)
+    factor = None if _mixes_operators(scheme) else amplification(scheme)
     more = {
         "hops": _list_hops(scheme).split(", "),
         "linear": linear_stages(scheme) is not None,
@@ -150,9 +150,19 @@ def _describe_factor(scheme: Scheme) -> str:
     factor = amplification(scheme)
     if factor is None:
         return "none: the scheme has no amplification factor on one cell between walls at T = 0"
+    if _mixes_operators(scheme):
+        return "none: the step is not a function of one operator"
     # R(z) = 1 ± z + …: with the minus sign, short steps amplify modes that should decay.
     growing = sp.diff(factor, Z).subs(Z, 0) < 0
     return _format_factor(factor) + (": no step is stable" if growing else "")
+
+
+def _mixes_operators(scheme: Scheme) -> bool:
+    """Whether the factor of one cell is not R(Δt G) of a mesh; not examined for formulas of three coordinates."""
+    # Imported here, since it imports JAX, which the list of schemes does not need.
+    from fluxforge.stepping._limit import is_one_operator
+
+    return scheme.dimension != 3 and not is_one_operator(scheme)
 
 
 def _describe_claims(scheme: Scheme) -> Iterator[tuple[str, str]]:
@@ -203,7 +213,8 @@ def _format_factor(factor: sp.Expr) -> str:
     if bottom.is_ground:
         return _format_ascending(top, scale)
     sign = sp.sign(scale)
-    return f"({_format_ascending(top, sign)})/({_format_ascending(bottom, sign)})"
+    above = _format_ascending(top, sign)
+    return f"{above if top.is_ground else f'({above})'}/({_format_ascending(bottom, sign)})"
 
 
 def _format_ascending(polynomial: sp.Poly, scale: sp.Expr) -> str:

@@ -1,12 +1,14 @@
 """Run `fluxforge verify` and print the certificate."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from fluxforge.certify._certificate import Certificate
-from fluxforge.certify._evidence import Verdict
+from fluxforge.certify._evidence import Line, Verdict
 from fluxforge.certify._verify import verify
 from fluxforge.cli._output import (
     command_line,
@@ -57,10 +59,22 @@ def certify(
         raise FluxforgeError(f"the claim {first.property!r} of scheme {scheme.name!r}: {first.words()}")
 
 
+def _merge_unknown(lines: Sequence[Line]) -> list[Line]:
+    """The lines, those of properties that are not established for the same reason merged into the first of them."""
+    merged: list[Line] = []
+    at: dict[str, int] = {}
+    for line in lines:
+        if line.verdict is not Verdict.UNKNOWN or (k := at.setdefault(line.evidence, len(merged))) == len(merged):
+            merged.append(line)
+        else:
+            merged[k] = replace(merged[k], property=f"{merged[k].property}, {line.property}")
+    return merged
+
+
 def _show_certificate(certificate: Certificate, written: list[Path]) -> None:
     show_sentence(f"{certificate.scheme}: {certificate.summary}")
     show()
-    for line in certificate.lines:
+    for line in _merge_unknown(certificate.lines):
         show(Text.assemble((f"{line.verdict:<16}", STYLES[line.verdict]), (replace_unprintable(line.property), "bold")))
         show_pairs([(" " * 15, replace_unprintable(line.evidence))])
     show()

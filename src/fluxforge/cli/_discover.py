@@ -57,8 +57,9 @@ def discover(
     The formula gets a verdict: recovered, approximation or refused. The exit code is 1 if the recipe expects another
     verdict, or a higher order in time.
 
-    Writes a run folder with metrics, checkpoints, results and figures. An interrupted or killed run continues with
-    --resume; on the same kind of processor it gives the same result as an uninterrupted run.
+    Writes a run folder with the result, a report and, as the recipe has them, a scheme, its certificate, metrics,
+    checkpoints and figures. An interrupted or killed run continues with --resume; on the same kind of processor it
+    gives the same result as an uninterrupted run.
     """
     if resume is not None and (recipe or output or preset):
         raise typer.BadParameter("--resume continues a run with its own settings: do not give a recipe, -o or --preset")

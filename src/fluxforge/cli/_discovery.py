@@ -23,11 +23,17 @@ from fluxforge.cli._output import (
 from fluxforge.cli._signals import count_done
 from fluxforge.pipeline._discover import discover, free_folder, resume
 from fluxforge.pipeline._run import Run
+from fluxforge.report._discovery_figures import shown_fronts
+from fluxforge.report._discovery_words import define_labels, describe_member, label_fronts
+from fluxforge.report._page import round_decimals
 from fluxforge.run._progress import Progress
 from fluxforge.run.carry import CarryResult
 from fluxforge.run.limiter import LimiterResult
 from fluxforge.run.result import ArmSummary, Discovery, Evaluation, FluxRecord, Generalisation
 from fluxforge.run.skew import SkewResult
+
+# The largest number of candidates that are printed of a run without a formula.
+MOST_CANDIDATES = 10
 
 
 def start_run(name: str, output: Path | None, preset: str | None, changes: recipe.Changes, as_json: bool) -> None:
@@ -90,8 +96,11 @@ def explain_failure(run: Run) -> str | None:
 
 
 def _show_reasons(reasons: Iterable[str], findings: Iterable[str] | None) -> None:
-    show_pairs(text.split(": ", 1) for text in reasons if ": " in text)
-    show_pairs(("finding", text) for text in findings or ())
+    """Print conditions with yes or NO, and findings; a refusal before any condition is printed as the error alone."""
+    if conditions := [text.split(": ", 1) for text in reasons if text.startswith(("yes: ", "NO: "))]:
+        show_pairs(conditions)
+    if findings:
+        show_pairs(("finding", text) for text in findings)
 
 
 def _show_carry(result: CarryResult) -> None:
@@ -138,15 +147,32 @@ def _show_formula(result: Discovery) -> None:
         show()
         columns = ("constant", "in the network", "±", "by least loss", "±", "taken as")
         show_table(columns, [_constant_row(result, name) for name in result.constants])
+        show()
     else:
-        for name, front in (result.fronts or {}).items():
-            show_pairs(
-                (f"{name}, {row.complexity}", f"{_format_error(row.error)}  {row.formula}") for row in front.rows
-            )
-    show()
+        _show_candidates(result)
     _show_reasons(result.reasons, result.findings)
     if result.evaluation is not None and result.evaluation.meshes:
         _show_errors(result.evaluation)
+
+
+def _show_candidates(result: Discovery) -> None:
+    """Print which network was distilled and its most accurate candidates: what a run without a formula has to show."""
+    if member := describe_member(result):
+        show(f"distilled: network {member}, the one of least loss\n")
+    fronts = shown_fronts(result)
+    if not fronts:
+        return
+    labels, most = label_fronts(result), max(MOST_CANDIDATES // len(fronts), 1)
+    rows = [
+        (f"{front.kind} {labels[name]}", str(row.complexity), number(row.error, 2), round_decimals(row.formula, 6))
+        for name, front in fronts.items()
+        for row in front.rows[-most:]
+    ]
+    show_pairs([("candidate of the", "complexity", "error", "formula"), *rows])
+    if more := sum(len(front.rows) for front in fronts.values()) - len(rows):
+        show(f"… and {more} more in front.csv")
+    for definition in define_labels(result):
+        show(f"the update learns {definition}")
 
 
 def headline(result: Discovery) -> str:

@@ -1,17 +1,20 @@
 """`fluxforge export`: code for a scheme."""
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxforge.cli._arguments import BOUNDARY, EquationName, OutputFile, Overwrite, SchemeName, choice, refuse_if
-from fluxforge.cli._output import show
+from fluxforge.cli._arguments import EquationName, OutputFile, Overwrite, SchemeName, choice, refuse_if
+from fluxforge.cli._output import say, show
 
 if TYPE_CHECKING:
+    from fluxforge.mesh._conditions import Conditions
     from fluxforge.mesh._dual import DualGraph
+    from fluxforge.pde._equation import Equation
 
 
 class Target(StrEnum):
@@ -40,7 +43,24 @@ def export(
             metavar="FILE", help="Mesh to export with C (as a header), NumPy or JAX code (as an .npz file); needs -o."
         ),
     ] = None,
-    boundary: Annotated[list[str] | None, typer.Option(metavar="CONDITION", help=BOUNDARY)] = None,
+    boundary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help='Boundary conditions of the exported mesh: "left=1, right=neumann:0, rest=insulated", as for '
+            "`fluxforge simulate`, but without robin and inflow walls. Default, also for tags that are not named: u = "
+            "0, whatever the equation. May be repeated.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Value of a parameter in the .npz file, as for `fluxforge simulate`; without it, the parameter's "
+            "default. May be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Write a scheme as LaTeX, NumPy, JAX or C code, or as scheme.json.
 
@@ -54,6 +74,8 @@ def export(
             "--mesh is written to the folder of the code: give -o FILE for the code": mesh is not None
             and output is None,
             "--boundary is used with a mesh only: give --mesh FILE too": boundary and mesh is None,
+            "--set is stored beside NumPy and JAX code: give --to numpy or jax, and --mesh FILE": settings
+            and (mesh is None or to is Target.C),
             "--overwrite needs a file to write: give -o FILE": overwrite and output is None,
         }
     )
@@ -61,6 +83,9 @@ def export(
 
     from fluxforge._files import atomic_path, write_text
     from fluxforge.errors import InputError
+    from fluxforge.mesh._build import dual
+    from fluxforge.mesh._conditions import read_conditions
+    from fluxforge.mesh._read import read
     from fluxforge.scheme._document import find
     from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, python_main
 
@@ -81,33 +106,57 @@ def export(
             f"{beside}: exists already and is the mesh of earlier code: give --mesh FILE to replace it, or "
             "remove it first"
         )
-    resolved_scheme = find(scheme, equation)
-    code = _code(resolved_scheme, to)
     if mesh is None:
-        write_text(output, code)
+        write_text(output, _code(find(scheme, equation), to))
+        notes: list[str] = []
     else:
         # Everything is computed before a file is written, so that an invalid mesh leaves no files behind.
-        graph = _read_graph(mesh, boundary or [])
+        # Imported here, since it imports JAX, which code without a mesh does not need.
+        from fluxforge.cli._problem import read_settings
+
+        domain, conditions = read(mesh), read_conditions(boundary or [], "--boundary")
+        chosen, parameters = read_settings(settings or [], equation, domain)
+        resolved_scheme = find(scheme, chosen)
+        code, graph = _code(resolved_scheme, to), dual(domain, conditions)
+        notes = _notes_on_walls(resolved_scheme.equation, graph, conditions)
         if to is Target.C:
             check_lines(resolved_scheme, graph)
             header = emit_c_mesh(graph, beside.stem)
             write_text(output, code)
             write_text(beside, header)
         else:
-            arrays = example_arrays(resolved_scheme, graph)
+            notes += _notes_on_parameters(resolved_scheme.equation, graph, parameters)
+            arrays = example_arrays(resolved_scheme, graph, parameters)
             write_text(output, code + python_main(resolved_scheme, to.value))
             with atomic_path(beside) as temporary:
                 np.savez(temporary, allow_pickle=False, **arrays)
     for path in files:
         show(f"wrote {path}")
+    for note in notes:
+        say("note", note)
 
 
-def _read_graph(file: Path, boundary: list[str]) -> "DualGraph":
-    from fluxforge.mesh._build import dual
-    from fluxforge.mesh._conditions import read_conditions
-    from fluxforge.mesh._read import read
+def _notes_on_walls(equation: "Equation", graph: "DualGraph", conditions: "Conditions") -> list[str]:
+    """A line that names the walls at which `simulate` would let the flow out, and exported code holds the value 0."""
+    from fluxforge.mesh._conditions import conditions_of_tags, default_condition
 
-    return dual(read(file), read_conditions(boundary, "--boundary"))
+    # A simulation's condition of tags without one, found among the others as this very object.
+    default = default_condition(equation)
+    held = [tag for tag, each in conditions_of_tags(conditions, graph.tags, default).items() if each is default]
+    if equation.velocity is None or not held:
+        return []
+    return [
+        f"exported code has no outflow walls: {equation.unknown} = 0 is held at {', '.join(held)}, where `simulate` "
+        "has free outflow; --boundary gives these walls a value, neumann:Q or periodic:TAG"
+    ]
+
+
+def _notes_on_parameters(equation: "Equation", graph: "DualGraph", given: Mapping[str, Any]) -> list[str]:
+    """A line that names the parameters stored as placeholders."""
+    from fluxforge.scheme.emit._mesh_arrays import placeholders
+
+    stored = [f"{name} = {value}" for name, value in placeholders(equation, graph.dimension, given).items()]
+    return [f"stored placeholders: {', '.join(stored)}; give your own with --set NAME=VALUE"] if stored else []
 
 
 def _code(scheme: Any, to: Target) -> str:

@@ -74,7 +74,14 @@ Source = Annotated[
     str, _problem(metavar="FORMULA", help="Source term S: a formula of x, y, t and the unknown, or @file.")
 ]
 Boundary = Annotated[list[str] | None, _problem(metavar="CONDITION", help=BOUNDARY)]
-TimeStep = Annotated[str | None, _time("--dt", metavar="DT", help="Time step, or auto for 0.9 of the stability limit.")]
+TimeStep = Annotated[
+    str | None,
+    _time(
+        "--dt",
+        metavar="DT",
+        help="Time step, or auto: 0.9 of the stability limit or, where none is known, half of the reference step.",
+    ),
+]
 StepFraction = Annotated[
     float | None,
     _time(
@@ -170,6 +177,9 @@ def simulate(
             "--overwrite needs a folder to write to: give -o FOLDER": overwrite and output is None,
             "give --steps or --end-time, not both": steps is not None and end_time is not None,
             "--steady takes no time steps: leave out --dt, --end-time, --steps and the like": steady and timed,
+            "--compare names no scheme: give it names, such as --compare euler,rk4": any(
+                not split_names(names) for names in compare or []
+            ),
             "--restart takes scheme, mesh and problem from the folder: leave them out": restart and stated,
             "give a SCHEME, such as euler (see `fluxforge schemes`), or --restart FOLDER": not (scheme or restart),
             "give a mesh: --mesh FILE": not mesh and not restart,

@@ -19,10 +19,11 @@ from fluxforge.mesh._conditions import Conditions, read_conditions
 from fluxforge.mesh._mesh import Mesh
 from fluxforge.mesh._read import read
 from fluxforge.pde._equation import Equation
-from fluxforge.scheme._document import find
+from fluxforge.scheme._document import check_equation, find
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import read_field
 from fluxforge.stepping._folder import prepare_folder
+from fluxforge.stepping._march import name_reference_step
 from fluxforge.stepping._problem import Problem as SavedProblem
 from fluxforge.stepping._problem import read_final, read_problem
 from fluxforge.stepping._run import compare, continue_problem, run_problem
@@ -76,6 +77,8 @@ def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **
     `options` are further arguments of `fluxforge.simulate`.
     """
     schemes = [_find_method(name, problem.equation) for name in names]
+    if options["solver"] != "auto" and not any(scheme.implicit for scheme in schemes):
+        raise InputError(f"--solver is for implicit schemes, and {names[0]} is explicit: leave it out")
     # The library leaves the choice of the 64-bit mode to its caller.
     jax.config.update("jax_enable_x64", True)
     what = schemes[0].name if len(schemes) == 1 else f"{len(schemes)} schemes"
@@ -115,7 +118,7 @@ def run(names: Sequence[str], output: Output, problem: Problem, times: Times, **
 def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | TrainedNetwork:
     """A scheme by name or file; for a run folder its network, or its scheme if the network is not a step.
 
-    Raises InputError for a run without formula whose network is not a step.
+    Raises InputError for a run without formula whose network is not a step, and for a run of another equation.
     """
     if not (Path(name) / "run.json").is_file():
         return find(name, equation)
@@ -123,11 +126,11 @@ def _find_method(name: str, equation: str | Equation | None = None) -> Scheme | 
     from fluxforge.pipeline._run import load_run
 
     run = load_run(name)
-    if run.has_step:
-        return run.network
-    if run.scheme is None:
+    method = run.network if run.has_step else run.scheme
+    if method is None:
         raise InputError(f"{name}: the run has no formula, so it cannot be used as a scheme")
-    return run.scheme
+    check_equation(f"{name}: the run", method.equation, equation)
+    return method
 
 
 def _raise_if_unstable(done: Simulation) -> None:
@@ -180,17 +183,19 @@ def _show_files(files: Sequence[Path]) -> None:
 def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
     """The lines of a run's summary: labels and values as text."""
     summary = done.summary()
-    yield "scheme", done.scheme
+    yield "scheme", done.scheme if isinstance(done.problem.scheme, Scheme) else f"{done.scheme} (a trained network)"
     yield "cells", f"{done.graph.cells:,}"
     yield "steps", f"{done.steps:,}, to time {number(float(done.times[-1]))}"
     limits = {"unknown": "unknown", "unlimited": "unlimited", "finite": number(done.dt_limit)}
     limit = limits[summary.dt_limit_kind]
     share = summary.dt_over_fourier
-    of_fourier = "" if share is None else f", {number(share)} of the {done.words.step_name}"
+    reference = name_reference_step(done.problem.scheme.equation) if done.dt_choice is None else done.words.step_name
+    of_fourier = "" if share is None else f", {number(share)} of the {reference}"
     chosen = "" if done.dt_choice is None else f" ({done.dt_choice})"
     yield "Δt", f"{number(done.dt)}{chosen}{of_fourier}; stability limit: {limit}"
+    ended = done.blew_up_at is None
     yield (
-        f"{done.words.unknown} at the end",
+        f"{done.words.unknown} at the end" if ended else f"{done.words.unknown}, saved at step {done.steps:,}",
         f"{number(summary.min)} to {number(summary.max)}, mean {number(summary.mean)}",
     )
     yield done.words.total, number(summary.heat)
@@ -200,7 +205,7 @@ def _describe(done: Simulation) -> Iterator[tuple[str, str]]:
 
 def _show_table(comparison: Comparison) -> None:
     """Print a table of the schemes with their differences from the first one."""
-    columns = ("scheme", "L2 difference", "max difference", "min", "max", "mean", "per step", "outcome")
+    columns = ("scheme", "relative L2", "relative max", "min", "max", "mean", "per step", "outcome")
     rows = [
         (
             row.scheme,

@@ -52,15 +52,15 @@ class Fitted:
 def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -> Fitted:
     """Minimise the training loss over the constants, on each set of samples separately; the first gives the values.
 
-    The uncertainty is the standard deviation over the sets, or the numerical error if that is larger; it is infinite
-    for an undetermined constant.
+    The uncertainty is the standard deviation over the sets, the numerical error, or the spacing of doubles, whichever
+    is largest; it is infinite for an undetermined constant.
     """
     names = tuple(free.values)
     objective = Objective.of_loss(free, loss)
     fits = [objective.fit(problems) for problems in samples]
     best = fits[0]
     scatter = np.std([fit.values for fit in fits], axis=0, ddof=1) if len(fits) > 1 else np.zeros(len(names))
-    uncertainty = np.maximum(scatter, best.error)
+    uncertainty = _raise_to_spacing(np.maximum(scatter, best.error), best.values)
     values, off = name_values(names, best.values), name_values(names, uncertainty)
     rational = nearest_fractions(values, off)
     rounded = np.array([float(rational.get(name, value)) for name, value in values.items()])
@@ -72,6 +72,13 @@ def refit_constants(free: Free, loss: recipe.Loss, samples: Sequence[Problem]) -
         rational_loss=objective(rounded, samples[0]),
         exact=best.exact,
     )
+
+
+def _raise_to_spacing(
+    uncertainty: Float[np.ndarray, " constants"], values: Float[np.ndarray, " constants"]
+) -> Float[np.ndarray, " constants"]:
+    """Uncertainties of at least 2.2e-16 of the values: no value in float64 is known better."""
+    return np.maximum(uncertainty, np.finfo(float).eps * np.abs(values))
 
 
 def nearest_fractions(values: Mapping[str, float], uncertainty: Mapping[str, float]) -> dict[str, Fraction]:
@@ -204,7 +211,8 @@ class Reading:
     - `own`: the network's own constants, with which the formula fits the network best; `least`: those of least loss;
     - `explained`: 1 − ‖formula − network‖/‖network − T‖, root mean square, with `own`; `explained_by_least` with
       `least`;
-    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, plus the numerical error.
+    - `own_uncertainty`, `least_uncertainty`: three standard errors over the sample, plus the numerical error; the
+      latter is at least the spacing of doubles.
       The part of the network that the formula does not explain differs from problem to problem, so that the former
       contains it;
     - `hidden`: the change of a constant whose effect is as large as the unexplained part, which may hide it.
@@ -258,6 +266,7 @@ def read_constants(
         by_network = _answer_by_network(step, at_step)
         own = theirs.fit(by_network, start=least.values if own is None else own)
         off = float(np.sqrt(relative(own.values, by_network)))
+        least_error = STANDARD_ERRORS * ours.standard_error(at_step, least) + least.error
         readings.append(
             Reading(
                 step=length,
@@ -267,9 +276,7 @@ def read_constants(
                 ),
                 hidden=name_values(names, off * relative.spread(by_network, own)),
                 least=name_values(names, least.values),
-                least_uncertainty=name_values(
-                    names, STANDARD_ERRORS * ours.standard_error(at_step, least) + least.error
-                ),
+                least_uncertainty=name_values(names, _raise_to_spacing(least_error, least.values)),
                 explained=1.0 - off,
                 explained_by_least=float(1.0 - np.sqrt(relative(least.values, by_network))),
                 loss=least.loss,

@@ -44,7 +44,10 @@ def guard_formula(g: sp.Expr, names: tuple[str, ...]) -> tuple[sp.Expr, bool]:
 
 
 def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
-    """Forward Euler with this flux between two cells; raises SchemeError for a flux that a mesh cannot evaluate.
+    """Forward Euler with this flux between two cells; `name` is that of the recipe.
+
+    Raises SchemeError for a flux that a mesh cannot evaluate. The name of the scheme begins with `discovered-`, since
+    recipes may have names of built-in schemes.
 
     The distances of two centres from their face are taken as δ V_P/(V_P + V_N) and δ V_N/(V_P + V_N), which is exact
     between two triangles, tetrahedra or rectangles. A parameter that both cells of the experiments had in common is the
@@ -57,7 +60,7 @@ def make_scheme(flux: sp.Expr, experiment: Experiment, name: str) -> Scheme:
         return Prepared((), Message(-symbol("A") * on_mesh.xreplace(ends)))
 
     space = Space("discovered", "two-point flux found by experiments", prepare)
-    return integrate(EULER, experiment.equation, space, name=name)
+    return integrate(EULER, experiment.equation, space, name=f"discovered-{name}")
 
 
 def _map_to_mesh(experiment: Experiment) -> dict[sp.Symbol, sp.Expr]:

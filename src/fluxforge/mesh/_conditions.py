@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from fluxforge._arguments import check_number, describe_value
@@ -11,8 +12,8 @@ from fluxforge.expression._tokens import split_outside_brackets
 from fluxforge.mesh._boundary import REST, Condition, Dirichlet, Inflow, Neumann, Periodic, Robin, Value
 from fluxforge.pde._equation import Equation
 
-Conditions: TypeAlias = Condition | str | Mapping[str, Condition | Value] | None
-"""One condition, or one per tag, as objects or as text: see `read_conditions`.
+Conditions: TypeAlias = Condition | str | float | Mapping[str, Condition | Value] | None
+"""One condition, or one per tag, as objects or as text: see `read_conditions`; a number is a Dirichlet value.
 
 In a mapping, a number and a function are Dirichlet values, a text is a condition (a formula, or "neumann:0"), and the
 key "rest" stands for all tags that are not named.
@@ -86,7 +87,9 @@ def to_conditions(boundary: Conditions) -> Condition | dict[str, Condition] | No
     if isinstance(setting, str):
         return read_conditions([setting])
     if not isinstance(setting, Mapping):
-        wanted = 'text ("left=1, rest=insulated") or a mapping from boundary tags to these or to numbers'
+        with suppress(InputError):
+            return Dirichlet(check_number(setting, "boundary"))
+        wanted = 'a number, text ("left=1, rest=insulated") or a mapping from boundary tags to these or to numbers'
         raise InputError(f"boundary should be {_CONDITION_KINDS}, {wanted}, got {describe_value(setting)}")
     return {tag: _to_condition(condition, tag) for tag, condition in setting.items()}
 

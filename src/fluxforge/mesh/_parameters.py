@@ -24,7 +24,7 @@ from fluxforge.mesh._parameter_values import (
     read_number,
     scalars_at,
 )
-from fluxforge.mesh._walls import close_walls
+from fluxforge.mesh._walls import close_walls, linear_speed
 from fluxforge.pde._equation import HEAT, Equation, differentiate
 from fluxforge.pde._parameter import Parameter, Rank, Where
 
@@ -86,21 +86,45 @@ def settings_at(equation: Equation, values: Settings | None, time: float, dimens
 
 def _check_signs(equation: Equation, graph: DualGraph, fields: ParameterFields) -> None:
     """Raise InputError unless c > 0 and K > 0 wherever they are known; K may be 0 beside transport or a reaction."""
+    for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
+        may_vanish = what == "diffusion" and not equation.only_diffuses
+        _check_sign(formula, what, graph, fields, may_vanish=may_vanish)
+
+
+def check_diffusion(equation: Equation, graph: DualGraph, values: Settings | None, state: np.ndarray) -> None:
+    """Raise InputError, naming a place, where a K that depends on the unknown is negative at the initial `state`."""
+    if equation.u in equation.diffusion.free_symbols:
+        fields = resolve(equation, graph, values)
+        _check_sign(equation.diffusion, "diffusion", graph, fields, may_vanish=True, at=(equation.u, state))
+
+
+def _check_sign(
+    formula: sp.Expr,
+    what: str,
+    graph: DualGraph,
+    fields: ParameterFields,
+    *,
+    may_vanish: bool,
+    at: tuple[sp.Symbol, np.ndarray] | None = None,
+) -> None:
     # The second axis broadcasts values of cells against those of slots.
     cells = {name: value[:, None] for name, value in fields.cells.items()}
     known = {symbol(name): value for name, value in {**fields.constants, **cells, **fields.slots}.items()}
-    for what, formula in (("capacity", equation.capacity), ("diffusion", equation.diffusion)):
-        if not formula.free_symbols or formula.free_symbols - set(known):
-            continue
-        coefficient = np.asarray(evaluate(formula, known, np), float)
-        least = float(coefficient.min())
-        if least < 0 or (least == 0 and (what == "capacity" or equation.only_diffuses)):
-            names = ", ".join(sorted(each.name for each in formula.free_symbols))
-            where = ""
-            if coefficient.ndim:
-                cell = int(np.argmin(coefficient.reshape(len(coefficient), -1).min(axis=1)))
-                where = f" in {cell_sites(graph).describe(cell)}"
-            raise InputError(f"parameter {names}: the {what} should be positive, got {least:g}{where}")
+    if at is not None:
+        known[at[0]] = at[1][:, None]
+    if not formula.free_symbols or formula.free_symbols - set(known):
+        return
+    coefficient = np.asarray(evaluate(formula, known, np), float)
+    least = float(coefficient.min())
+    if least < 0 or (least == 0 and not may_vanish):
+        parameters = sorted(each.name for each in formula.free_symbols if at is None or each != at[0])
+        subjects = [f"parameter {', '.join(parameters)}"] if parameters else []
+        subjects += [] if at is None else [f"the initial {at[0].name}"]
+        where = ""
+        if coefficient.ndim:
+            cell = int(np.argmin(coefficient.reshape(len(coefficient), -1).min(axis=1)))
+            where = f" in {cell_sites(graph).describe(cell)}"
+        raise InputError(f"{' and '.join(subjects)}: the {what} should be positive, got {least:g}{where}")
 
 
 Apart: TypeAlias = dict[str, Callable[[], SlotField]]
@@ -145,9 +169,43 @@ def reference_step(
     ghost follows its owner's, so that diffusion through a Neumann face does not count, but outflow does. If the flux or
     the reaction is not linear, the derivatives are taken at `state`; InputError without it.
     """
+    return _least_step(_SlotValues(equation, graph, values, state))
+
+
+# Constant fields at which the range of the data is tried.
+_CONSTANT_FIELDS = 33
+
+
+def speed_varies(equation: Equation) -> bool:
+    """Whether the equation carries its unknown at a speed that depends on it."""
+    return equation.velocity is not None and linear_speed(equation) is None
+
+
+def reference_step_over(equation: Equation, graph: DualGraph, values: Settings | None, state: np.ndarray) -> float:
+    """The reference step in a problem that begins at `state`.
+
+    Where the speed of transport depends on the unknown, values that enter at walls may travel faster than those of
+    the first field. The step is then the least of that at `state` and those at constant fields between the least and
+    the largest value of `state` and of the walls: without sources, solutions stay between these.
+    """
     values_on = _SlotValues(equation, graph, values, state)
+    step = _least_step(values_on)
+    if not speed_varies(equation):
+        return step
     graph = values_on.graph
-    own, both = exchange_slopes(equation)
+    known = np.concatenate([state, graph.value[~graph.neumann]])
+    with np.errstate(all="ignore"):
+        for u in np.unique(np.linspace(known.min(), known.max(), _CONSTANT_FIELDS)):
+            # The ghosts take the constant too, so that walls have no jumps.
+            values_on.graph = replace(graph, value=np.where(graph.neumann, 0.0, u))
+            values_on.state = np.full(graph.cells, u)
+            step = min(step, _least_step(values_on))
+    return step
+
+
+def _least_step(values_on: "_SlotValues") -> float:
+    graph = values_on.graph
+    own, both = exchange_slopes(values_on.equation)
     per_slot = np.abs(values_on(own))
     if graph.neumann.any():
         per_slot = np.where(graph.moving[graph.slot_face], per_slot, np.abs(values_on(both)))
@@ -156,7 +214,7 @@ def reference_step(
         part = np.concatenate([np.zeros(graph.interior), np.where(graph.neumann, 0.0, graph.follow)])[graph.slot_face]
         per_slot = np.where(part > 0, np.abs((1 - part) * values_on(own) + part * values_on(both)), per_slot)
     total = np.where(graph.slot_mask, per_slot, 0.0).sum(axis=1)
-    capacity, decay = (values_on.in_cells(part) for part in cell_slopes(equation))
+    capacity, decay = (values_on.in_cells(part) for part in cell_slopes(values_on.equation))
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = capacity * graph.V / (total + graph.V * np.maximum(0.0, decay))
     return float(steps.min())
@@ -210,7 +268,7 @@ class _SlotValues:
     def __init__(self, equation: Equation, graph: DualGraph, values: Settings | None, state: np.ndarray | None) -> None:
         self.fields = resolve(equation, graph, values)
         self.graph = close_walls(graph, equation, self.fields)
-        self.state, self.name = state, equation.name
+        self.state, self.equation = state, equation
 
     def __call__(self, formula: sp.Expr) -> np.ndarray:
         values = {each: self._value(each.name) for each in formula.free_symbols}
@@ -242,7 +300,8 @@ class _SlotValues:
     def _state(self) -> np.ndarray:
         if self.state is None:
             raise InputError(
-                f"equation {self.name!r} is not linear: its reference step depends on the state, give the state"
+                f"equation {self.equation.name!r} is not linear: its reference step depends on the state, "
+                "give the state"
             )
         return self.state
 

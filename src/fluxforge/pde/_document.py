@@ -6,11 +6,12 @@ import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import get_type_hints
 
 import msgspec
 import sympy as sp
 
-from fluxforge._arguments import check_path, check_text
+from fluxforge._arguments import check_path, check_text, describe_value
 from fluxforge._types import JsonObject
 from fluxforge.errors import EquationError, ExpressionError
 from fluxforge.expression._parse import parse
@@ -79,9 +80,11 @@ def find(equation: str | os.PathLike[str] | Equation, *, reaction: str | None = 
 
 def from_document(document: Mapping[str, object], where: str = "the equation") -> Equation:
     """An equation from the values of a TOML or JSON document; raises EquationError, which begins with `where`."""
+    _check_table(document, _Document, where)
     try:
         fields = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
+        # A name that is no text, which files cannot hold.
         raise EquationError(f"{where}: {error}") from error
     if not fields.name.isprintable() or not 1 <= len(fields.name) <= 100 or len(fields.parameters) > _MOST_PARAMETERS:
         raise EquationError(f"{where}: should have a name on one line and at most {_MOST_PARAMETERS} parameters")
@@ -106,6 +109,42 @@ def from_document(document: Mapping[str, object], where: str = "the equation") -
         )
     except (EquationError, ExpressionError) as error:
         raise EquationError(f"{where}: {error}") from error
+
+
+# What the fields hold that are not text; tables are checked field by field.
+_TABLES = {"units": _Powers, "unknown_units": _Powers}
+_WANTED = {
+    "rank": f"one of {', '.join(Rank)}",
+    "where": f"one of {', '.join(Where)}",
+    "default": "a number or a list of numbers",
+    **dict.fromkeys(_Powers.__struct_fields__, "a whole number"),
+}
+
+
+def _check_table(table: object, kind: type[msgspec.Struct], where: str) -> None:
+    """Raise EquationError, which begins with `where`, for a field that `kind` does not have, lacks or cannot hold."""
+    if not isinstance(table, Mapping):
+        raise EquationError(f"{where}: should be a table, got {describe_value(table)}")
+    kinds = get_type_hints(kind)
+    for name, value in table.items():
+        if name not in kinds:
+            raise EquationError(f"{where}: unknown field {name!r:.60}; known: {', '.join(kinds)}")
+        if name == "parameters" and isinstance(value, Mapping):
+            for parameter, fields in value.items():
+                _check_table(fields, _Parameter, f"{where}: parameter {parameter!r:.60}")
+        elif name in _TABLES and value is not None:
+            _check_table(value, _TABLES[name], f"{where}: field {name!r}")
+        else:
+            try:
+                msgspec.convert(value, kinds[name])
+            except msgspec.ValidationError as error:
+                wanted = _WANTED.get(name, "a table" if name == "parameters" else "text")
+                raise EquationError(
+                    f"{where}: field {name!r} should be {wanted}, got {describe_value(value)}"
+                ) from error
+    for field in msgspec.structs.fields(kind):
+        if field.required and field.name not in table:
+            raise EquationError(f"{where}: field {field.name!r} is missing")
 
 
 def to_document(equation: Equation) -> JsonObject:

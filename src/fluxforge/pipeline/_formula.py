@@ -296,7 +296,7 @@ def _conditions_on_constants(readings: Sequence[Reading]) -> list[Condition]:
         worst = max(telling, key=lambda reading: reading.gap(name))
         text = (
             f"{name} at Δt = {worst.step:.3g}: {worst.own[name]:.4g} ± {worst.own_uncertainty[name]:.2g} in the "
-            f"network, {worst.least[name]:.4g} ± {worst.least_uncertainty[name]:.1g} by least loss"
+            f"network, {worst.least[name]:.4g} ± {worst.least_uncertainty[name]:.2g} by least loss"
         )
         conditions.append(Condition(worst.gap(name) <= 1.0, text))
     return conditions

@@ -92,7 +92,8 @@ def write_carry(
             "Coefficients of the faces of an unseen mesh, over the trained time steps.",
             look="narrow" if len(learned.axes) == 1 else "",
         ),
-        command=command,
-        **describe_scheme(result, scheme, certificate, [(name, FIGURES[name]) for name in figures], metrics=True),
+        **describe_scheme(
+            result, scheme, certificate, [(name, FIGURES[name]) for name in figures], command=command, metrics=True
+        ),
     )
     return write_report(folder, text, figures)

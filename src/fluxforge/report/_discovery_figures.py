@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 from msgspec.structs import asdict
 
+from fluxforge.report._discovery_words import label_fronts
 from fluxforge.report._page import (
     COLOURS,
     MARKERS,
@@ -31,8 +32,9 @@ from fluxforge.run._record import Numbers
 from fluxforge.run.result import Discovery, FrontRow, FrontTable, StepErrors, StepRow
 
 LINE, CHOSEN = COLOURS[:2]
-# Smaller errors, also zero, are drawn here on logarithmic axes.
-LOWEST = 1e-16
+# Smaller errors, also zero, are drawn here on logarithmic axes: those of candidates, and those of fields, whose root
+# mean square is far below 1e-16 where most cells are exact.
+LOWEST, LOWEST_FIELD = 1e-16, 1e-18
 # Number of characters of a formula that fit on a line of a panel.
 LABEL = 44
 MEASURES = {
@@ -40,6 +42,8 @@ MEASURES = {
     "one_step_worst": "one step, worst cell",
     "rollout_mse": "many steps, mean square",
 }
+# The same as drawn, all in units of the field: roots of mean squares.
+DRAWN_MEASURES = {name: label.replace("mean", "root mean") for name, label in MEASURES.items()}
 # Constants of the network are drawn up to this distance from those of least loss, in units of the axis for the latter.
 AXIS_MARGIN = 1.5
 LEAST_DECIMAL = 1e-3
@@ -50,10 +54,10 @@ def discovery_figures(result: Discovery, metrics: Sequence[Metric]) -> dict[str,
     """The figures for which the run has data, by name: `front`, `limit`, `loss`, `errors`."""
     figures = {}
     if fronts := shown_fronts(result):
-        figures["front"] = front_figure(fronts)
+        figures["front"] = front_figure(fronts, label_fronts(result))
     if limit_rows(result):
         figures["limit"] = limit_figure(result)
-    if list_terms(metrics):
+    if len(metrics) > 1 and list_terms(metrics):
         figures["loss"] = loss_figure(metrics, result.member)
     if errors := step_errors(result):
         figures["errors"] = errors_figure(errors)
@@ -85,8 +89,24 @@ def step_errors(result: Discovery) -> dict[str, StepErrors]:
     return {"network": evaluation.network, "formula": evaluation.formula}
 
 
-def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
-    """Relative error against complexity, one panel per MLP; the chosen formula is marked and written in the panel."""
+def drawn_errors(row: StepErrors) -> dict[str, float | None]:
+    """The errors of network or formula in units of the field, by the names of `DRAWN_MEASURES`; None if not finite."""
+    return {
+        "one_step_mse": _root(row.one_step_mse),
+        "one_step_worst": row.one_step_worst,
+        "rollout_mse": _root(row.rollout_mse),
+    }
+
+
+def _root(square: float | None) -> float | None:
+    return None if square is None else math.sqrt(square)
+
+
+def front_figure(fronts: Mapping[str, FrontTable], labels: Mapping[str, str]) -> Figure:
+    """Relative error against complexity, one panel per MLP; the chosen formula is marked and written in the panel.
+
+    `labels` are those of `label_fronts`.
+    """
     figure, axes = panels(len(fronts), columns=2)
     for panel, (name, front) in zip(axes, fronts.items(), strict=True):
         x = [row.complexity for row in front.rows]
@@ -95,8 +115,8 @@ def front_figure(fronts: Mapping[str, FrontTable]) -> Figure:
         panel.semilogy(x, y, "o", color=LINE, markersize=5)
         lines = _mark_chosen(panel, front.rows[front.chosen]) if isinstance(front.chosen, int) else 0
         panel.set(xlabel="complexity (operators, variables, constants)", ylabel="relative error")
-        label = plot_formula(name)
-        panel.set_title(f"{front.kind} {label or name}", fontsize=10, parse_math=label is not None)
+        label = plot_formula(labels[name])
+        panel.set_title(f"{front.kind} {label or labels[name]}", fontsize=10, parse_math=label is not None)
         panel.set_ylim(*_axis_limits(min(y), max(y), lines))
         panel.margins(x=0.06)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -164,18 +184,21 @@ def loss_figure(metrics: Sequence[Metric], member: int | None = None) -> Figure:
 
 
 def errors_figure(errors: Mapping[str, StepErrors]) -> Figure:
-    """Errors of network (above) and formula (below) on unseen meshes against the law of the data, for each measure."""
+    """Errors of network (above) and formula (below) on unseen meshes against the law of the data, for each measure.
+
+    All are in units of the field: the roots of mean squares, and the worst cell.
+    """
     figure, (panel,) = panels(1)
-    names = list(MEASURES)
+    names = list(DRAWN_MEASURES)
     for k, (who, row) in enumerate(errors.items()):
-        values: list[float | None] = [getattr(row, name) for name in names]
+        values = list(drawn_errors(row).values())
         y = np.arange(len(names)) + (k - 0.5) * 0.34
-        x = [max(v, LOWEST**2) if v is not None and math.isfinite(v) else math.nan for v in values]
+        x = [max(v, LOWEST_FIELD) if v is not None and math.isfinite(v) else math.nan for v in values]
         panel.plot(x, y, MARKERS[k], color=COLOURS[k], markersize=8, label=who)
         for value, place in zip(values, y, strict=True):
             _annotate_value(panel, value, float(place), COLOURS[k])
-    panel.set(xscale="log", xlabel="distance from the reference", ylim=(len(names) - 0.4, -0.6))
-    panel.set_yticks(range(len(names)), [MEASURES[name].replace(", ", ",\n") for name in names])
+    panel.set(xscale="log", xlabel="distance from the reference, in units of the field", ylim=(len(names) - 0.4, -0.6))
+    panel.set_yticks(range(len(names)), [DRAWN_MEASURES[name].replace(", ", ",\n") for name in names])
     panel.margins(x=0.16)
     panel.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, 1.13), ncols=2, frameon=False)
     return figure
@@ -185,7 +208,7 @@ def _annotate_value(panel: Axes, value: float | None, place: float, colour: str)
     """Write a value above its mark; one that is not finite has no mark, and is written in the middle of its row."""
     look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": colour}
     if value is not None and math.isfinite(value):
-        panel.annotate(number(value), (max(value, LOWEST**2), place), xytext=(0, 7), **look)
+        panel.annotate(number(value), (max(value, LOWEST_FIELD), place), xytext=(0, 7), **look)
     else:
         edge = panel.get_yaxis_transform()
         panel.annotate("not finite", (0.5, place), xycoords=edge, xytext=(0, 0), **look)

@@ -14,8 +14,10 @@ from fluxforge.certify._certificate import Certificate
 from fluxforge.errors import InputError
 from fluxforge.report._certificate_page import formula_lines, typeset_lines
 from fluxforge.report._discovery_figures import (
+    DRAWN_MEASURES,
     MEASURES,
     discovery_figures,
+    drawn_errors,
     fitted_constants,
     format_with_uncertainty,
     front_csv,
@@ -29,10 +31,13 @@ from fluxforge.report._discovery_figures import (
 from fluxforge.report._discovery_words import (
     HEAT,
     PLOTS,
+    define_labels,
+    describe_member,
     describe_question,
     describe_reading,
     equation_name,
     explain_letters,
+    label_fronts,
     opening_sentence,
     physics_rows,
 )
@@ -65,7 +70,8 @@ HEADLINES = {
 # Number of factors of a power law that fit on a line of a narrow page.
 FACTORS_PER_LINE = 4
 ERRORS_CAPTION = (
-    "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen."
+    "How far network (circles) and formula (squares) are from the reference on meshes that neither has seen, in units "
+    "of the {quantity}: root mean squares over all cells, whose squares the table gives, and the worst cell."
 )
 
 
@@ -111,6 +117,7 @@ def discovery_page(
         raise InputError(f"the result of recipe {result.recipe!r:.60} is recovered, and its scheme is not given")
     stopped = _find_stage(result, certificate)
     equation, fronts, laws = equation_name(result), shown_fronts(result), result.laws
+    quantity, labels = "temperature" if equation == HEAT else "value", label_fronts(result)
     return page(
         "discovery.html",
         result=result,
@@ -119,7 +126,7 @@ def discovery_page(
         headline=HEADLINES[_verdict(result)],
         sentence=opening_sentence(result, scheme, certificate, stopped),
         question=describe_question(metrics, equation),
-        quantity="temperature" if equation == HEAT else "value",
+        quantity=quantity,
         physics=physics_rows(result),
         formula=typeset(scheme) if recovered and scheme is not None else "",
         text=_formula_text(result, scheme),
@@ -139,8 +146,12 @@ def discovery_page(
         laws_text="" if laws is None else _laws_in_words(laws, "of heat " if equation == HEAT else ""),
         losses=_list_losses(result),
         fronts=fronts,
-        panels=_front_pictures(fronts),
-        figures=_embed_plots(result, figures, metrics),
+        labels=labels,
+        definitions=define_labels(result),
+        chosen=any(isinstance(front.chosen, int) for front in fronts.values()),
+        panels=_front_pictures(fronts, labels),
+        figures=_embed_plots(result, figures, metrics, quantity),
+        member=describe_member(result),
         pictures=[
             embed_figure(figure, f"field{k}", "", alt=f"Field on an unseen mesh: {title}", look="light")
             for k, (title, figure) in enumerate((pictures or {}).items())
@@ -164,8 +175,13 @@ def _scheme_commands(result: Discovery, scheme: Scheme | None) -> list[tuple[str
     return scheme_commands(scheme, name_outputs(result).scheme, initial=initial, parameters=result.parameters)
 
 
-def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric]) -> dict[str, Shown]:
-    """The figures `loss` and `errors` with captions and alternative texts, if there are data for them."""
+def _embed_plots(
+    result: Discovery, figures: Mapping[str, Figure], metrics: Sequence[Metric], quantity: str
+) -> dict[str, Shown]:
+    """The figures `loss` and `errors` with captions and alternative texts, if there are data for them.
+
+    `quantity` is what the field is of, a temperature or a value.
+    """
     shown = {}
     if "loss" in figures:
         several = any(isinstance(value, list) and len(value) > 1 for value in metrics[-1].values())
@@ -175,13 +191,15 @@ def _embed_plots(result: Discovery, figures: Mapping[str, Figure], metrics: Sequ
         alt = f"Loss during {metrics[-1]['step']} training steps: {ends}"
         shown["loss"] = embed_figure(figures["loss"], "loss", caption, alt=alt, look="narrow")
     if "errors" in figures:
-        network, formula = step_errors(result).values()
+        network, formula = map(drawn_errors, step_errors(result).values())
         words = "; ".join(
-            f"{label}: network {number(getattr(network, key))}, formula {number(getattr(formula, key))}"
-            for key, label in MEASURES.items()
+            f"{label}: network {number(network[key])}, formula {number(formula[key])}"
+            for key, label in DRAWN_MEASURES.items()
         )
         alt = f"Distance from the reference. {words}"
-        shown["errors"] = embed_figure(figures["errors"], "errors", ERRORS_CAPTION, alt=alt, look="narrow")
+        shown["errors"] = embed_figure(
+            figures["errors"], "errors", ERRORS_CAPTION.format(quantity=quantity), alt=alt, look="narrow"
+        )
     return shown
 
 
@@ -296,7 +314,7 @@ def _whole_powers(law: Law) -> dict[str, int]:
     return {name: round(power) for name, power in powers if power is not None and math.isfinite(power)}
 
 
-def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
+def _front_pictures(fronts: Mapping[str, FrontTable], labels: Mapping[str, str]) -> list[Shown]:
     """The fronts as one figure per MLP: they are side by side on a wide page, and below each other on a narrow one."""
     pictures = []
     for k, (name, front) in enumerate(fronts.items()):
@@ -305,10 +323,10 @@ def _front_pictures(fronts: Mapping[str, FrontTable]) -> list[Shown]:
             row = front.rows[front.chosen]
             marked = f"chosen: {row.formula}, complexity {row.complexity}, error {number(row.error)}"
             large = "; the large one was chosen"
-        alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {name}; {marked}"
+        alt = f"Error against complexity of {len(front.rows)} formulas for the {front.kind} {labels[name]}; {marked}"
         words = "The {}: each point is the best formula of its length{}."
-        caption = Markup(words).format(_name_part(front.kind, name), large)
-        pictures.append(embed_figure(front_figure({name: front}), f"front{k}", caption, alt=alt))
+        caption = Markup(words).format(_name_part(front.kind, labels[name]), large)
+        pictures.append(embed_figure(front_figure({name: front}, labels), f"front{k}", caption, alt=alt))
     return pictures
 
 

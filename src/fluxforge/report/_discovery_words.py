@@ -36,6 +36,29 @@ LETTERS = {
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "sigma": "σ"}
 
 
+def label_fronts(result: Discovery) -> dict[str, str]:
+    """What the candidates of every MLP are formulas of, by the name of its front.
+
+    It is f (or f1, f2, … of several) for the update of a network that computes T + Δt/V·f, otherwise the name itself.
+    """
+    fronts = result.fronts or {}
+    updates = [name for name, front in fronts.items() if front.kind == "update" and result.update == "residual"]
+    learned = {name: "f" if len(updates) == 1 else f"f{k}" for k, name in enumerate(updates, start=1)}
+    return {name: learned.get(name, name) for name in fronts}
+
+
+def define_labels(result: Discovery) -> list[str]:
+    """Equations that define those labels that are not names of the result, such as f = (T_new - T)*V/dt."""
+    return [f"{label} = ({name} - T)*V/dt" for name, label in label_fronts(result).items() if label != name]
+
+
+def describe_member(result: Discovery) -> str:
+    """Which network of how many was distilled, counted from 1, such as `2 of 4`; empty if it is not known."""
+    if result.member is None:
+        return ""
+    return f"{result.member + 1} of {len(result.skipped)}" if result.skipped else str(result.member + 1)
+
+
 def equation_name(result: Discovery) -> str:
     """The name of a run's equation; results of older versions, which do not record it, are of the heat equation."""
     return result.equation or HEAT

@@ -52,8 +52,7 @@ def experiment_page(
         text=[] if scheme is None else formula_lines(scheme),
         fronts=result.fronts or {},
         ablations=() if result.ablations is None else result.ablations.found,
-        command=command,
-        **describe_scheme(result, scheme, certificate, initial="x*y"),
+        **describe_scheme(result, scheme, certificate, command=command, initial="x*y"),
     )
 
 

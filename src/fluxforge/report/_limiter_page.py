@@ -88,7 +88,8 @@ def write_limiter(
         result=result,
         figures=shown,
         downwind=downwind,
-        command=command,
-        **describe_scheme(result, scheme, certificate, FIGURES.items(), metrics=True, mesh="family squares -n 50"),
+        **describe_scheme(
+            result, scheme, certificate, FIGURES.items(), command=command, metrics=True, mesh="family squares -n 50"
+        ),
     )
     return write_report(folder, text, figures)

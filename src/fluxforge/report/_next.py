@@ -8,7 +8,11 @@ from fluxforge.certify._certificate import Certificate
 from fluxforge.certify._summary import summarise
 from fluxforge.pde._parameter import Rank
 from fluxforge.report._certificate_page import typeset_lines
-from fluxforge.run._outputs import OutputNames, Result, name_outputs
+from fluxforge.run._outputs import OutputNames, name_outputs
+from fluxforge.run.carry import CarryResult
+from fluxforge.run.limiter import LimiterResult
+from fluxforge.run.result import Discovery
+from fluxforge.run.skew import SkewResult
 from fluxforge.scheme._scheme import Scheme
 
 # Values that a command gives parameters without a default.
@@ -21,25 +25,31 @@ MESH, INITIAL = "square --cells 2000", "sin(pi*x)*sin(pi*y)"
 
 
 def describe_scheme(
-    result: Result,
+    result: Discovery | CarryResult | LimiterResult | SkewResult,
     scheme: Scheme | None,
     certificate: Certificate | None,
     figures: Iterable[tuple[str, str]] = (),
     *,
+    command: str,
     metrics: bool = False,
     mesh: str = MESH,
     initial: str = INITIAL,
 ) -> dict[str, Any]:
     """The variables of a page about a run's scheme: its certificate, and the commands and files at the end.
 
-    `figures` and `metrics` are those of `list_files`, `mesh` and `initial` those of `scheme_commands`.
+    `command` is the one that started the run, `figures` and `metrics` are those of `list_files`, `mesh` and `initial`
+    those of `scheme_commands`.
     """
     names = name_outputs(result)
     return {
         "certificate": certificate,
         "lines": [] if certificate is None else typeset_lines(certificate),
         "summary": "" if certificate is None or scheme is None else summarise(certificate, scheme),
-        "next": [] if scheme is None else scheme_commands(scheme, names.scheme, mesh=mesh, initial=initial),
+        "command": command,
+        "next": [
+            *([] if scheme is None else scheme_commands(scheme, names.scheme, mesh=mesh, initial=initial)),
+            *run_commands(result.recipe, result.seed, command),
+        ],
         "files": list_files(scheme, names, figures, metrics=metrics),
     }
 

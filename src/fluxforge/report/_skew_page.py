@@ -143,7 +143,6 @@ def write_skew(
         result=result,
         typeset=None if scheme is None else typeset(scheme),
         figures=[embed_figure(figure, name, captions[name]) for name, figure in figures.items()],
-        command=command,
-        **describe_scheme(result, scheme, certificate, [(name, FIGURES[name]) for name in figures]),
+        **describe_scheme(result, scheme, certificate, [(name, FIGURES[name]) for name in figures], command=command),
     )
     return write_report(folder, text, figures)

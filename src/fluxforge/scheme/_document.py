@@ -254,7 +254,10 @@ def _theta(value: Any) -> sp.Expr:
         value = repr(value)
     if not isinstance(value, str):
         raise DocumentError(f"field 'theta' should be a number from 0 to 1, got {value!r:.60}")
-    return parse(value, ())
+    try:
+        return parse(value, ())
+    except ExpressionError as error:
+        raise DocumentError(f"field 'theta': {error}") from error
 
 
 def _claims(document: Any) -> Claims:
@@ -326,13 +329,17 @@ def find(
     """
     equation = None if equation is None else find_equation(equation)
     resolved_scheme = _find(scheme, equation, dimension)
-    if equation is not None and resolved_scheme.equation != equation:
-        methods = ", ".join(TABLEAUX)
-        raise SchemeError(
-            f"scheme {resolved_scheme.name!r} belongs to the equation {resolved_scheme.equation.name!r}, "
-            f"not to {equation.name!r}; methods for every equation: {methods}"
-        )
+    check_equation(f"scheme {resolved_scheme.name!r}", resolved_scheme.equation, equation)
     return resolved_scheme
+
+
+def check_equation(method: str, own: Equation, wanted: str | os.PathLike[str] | Equation | None) -> None:
+    """Raise SchemeError if an equation is wanted that is not the method's own; `method` begins the message."""
+    if wanted is not None and own != (equation := find_equation(wanted)):
+        raise SchemeError(
+            f"{method} belongs to the equation {own.name!r}, not to {equation.name!r}; methods for every equation: "
+            f"{', '.join(TABLEAUX)}"
+        )
 
 
 def _find(scheme: str | os.PathLike[str] | Scheme, equation: Equation | None, dimension: int) -> Scheme:

@@ -14,7 +14,8 @@ from fluxforge._arguments import check_number, check_positive, check_whole
 from fluxforge._types import Precision, State
 from fluxforge.errors import InputError, NumericalError
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import Settings, reference_step
+from fluxforge.mesh._parameters import Settings, reference_step, reference_step_over, speed_varies
+from fluxforge.pde._equation import Equation
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import Envelope
 from fluxforge.stepping._limit import StepLimit, step_limit
@@ -50,10 +51,11 @@ def choose_step(
 ) -> tuple[float, float, float | None]:
     """The time step, the reference step and the stability limit; an unstable step is refused unless forced.
 
-    The reference step of an equation that is not linear is taken at the `state`. On large meshes the limit is a step
-    that is certainly stable, close below the largest; None if it is not known.
+    The reference step of an equation that is not linear is taken at the `state`, and where the speed depends on the
+    unknown also over the range of the data (see `reference_step_over`). On large meshes the limit is a step that is
+    certainly stable, close below the largest; None if it is not known.
     """
-    fourier = reference_step(scheme.equation, graph, parameters, state)
+    fourier = _reference_step(scheme.equation, graph, parameters, state)
     if dt is None:
         fraction = check_positive(dt_fraction, "dt_fraction")
         if not 0 < fourier < math.inf:
@@ -69,6 +71,19 @@ def choose_step(
     if not force:
         _refuse_step(scheme, dt, fourier, limit, dtype)
     return dt, fourier, None if limit is None else limit.certain
+
+
+def _reference_step(
+    equation: Equation, graph: DualGraph, parameters: Settings | None, state: np.ndarray | None
+) -> float:
+    if state is None:
+        return reference_step(equation, graph, parameters)
+    return reference_step_over(equation, graph, parameters, state)
+
+
+def name_reference_step(equation: Equation) -> str:
+    """The reference step of a run in a sentence."""
+    return equation.words.step_name + (" over the range of the data" if speed_varies(equation) else "")
 
 
 def _name_parameters(parameters: Settings | None) -> str:
@@ -126,14 +141,14 @@ def automatic_step(
         return AUTO_OF_LIMIT * limit.certain, f"auto: {AUTO_OF_LIMIT:g} of the stability limit"
     if limit is not None and limit.certain > 0 and duration is not None:
         return duration / AUTO_STEPS, f"auto: there is no stability limit, {AUTO_STEPS} steps to the end time"
-    reference = reference_step(scheme.equation, graph, parameters, state)
+    reference = reference_step_over(scheme.equation, graph, parameters, state)
     if not 0 < reference < math.inf:
         raise InputError(
             f"dt: no {scheme.equation.words.step_name} is defined for this problem, so that dt cannot be chosen: "
             "give dt itself"
         )
     share = 1.0 if limit is not None else AUTO_OF_REFERENCE
-    return share * reference, f"auto: {share:g} of the {scheme.equation.words.step_name}"
+    return share * reference, f"auto: {share:g} of the {name_reference_step(scheme.equation)}"
 
 
 @dataclass(frozen=True)

@@ -112,5 +112,8 @@ def draw_with_bar(
     patches = draw_field(axes, mesh, values, colours=colours, edges=False, **limits)
     numbers = ScalarFormatter(useMathText=True)
     numbers.set_powerlimits((-3, 4))
-    axes.figure.colorbar(patches, cax=axes.inset_axes(BAR), label=label, format=numbers)
+    bar = axes.figure.colorbar(patches, cax=axes.inset_axes(BAR), label=label, format=numbers)
+    if len(label) == 1:
+        # A turned u looks like an n.
+        bar.ax.yaxis.label.set(rotation=0, va="center")
     return patches

@@ -152,8 +152,11 @@ class _Reader:
         self.folder = Path(check_path(folder, "folder", "the folder of a run"))
         self.path = self.folder / FILE
         if not self.path.is_file():
+            if not self.folder.is_dir():
+                raise InputError(f"{self.folder}: no such folder")
             several = (self.folder / "compare.json").is_file()
-            hint = "give the folder of one of its schemes" if several else "`fluxforge simulate -o` writes one"
+            which = "`fluxforge simulate -o` writes one for a scheme, but not for a trained network or a steady state"
+            hint = "give the folder of one of its schemes" if several else which
             raise InputError(f"{self.folder}: holds no {FILE}; {hint}")
         self.document = read_document(self.path, KIND, VERSION)
         try:

@@ -77,8 +77,8 @@ def simulate(
       network of a run (`run.network`).
     - `equation` is a name, a TOML file or an Equation, by default the scheme's own (heat), and `parameters` are its
       parameters by name; `diffusivity` is α of the heat equation. `mesh` is a mesh or the path of its file.
-    - `boundary` is a condition or a mapping from tags to conditions, as objects, numbers, formulas or functions, or the
-      text of --boundary, such as "left=1, rest=insulated"; by default u = 0.
+    - `boundary` is a condition, a number for a value at every wall, a mapping from tags to conditions, as objects,
+      numbers, formulas or functions, or the text of --boundary, such as "left=1, rest=insulated"; by default u = 0.
     - Formulas of `source`, `boundary` and `parameters` may contain the time t, functions may take it after the
       coordinates; the source may contain the unknown.
     - The step is `dt`, or `dt_fraction` of the reference step, which for heat is the Fourier step. `dt="auto"` takes
@@ -154,7 +154,7 @@ def run_problem(problem: Problem, *, throw: bool = True, progress: Callable[[int
     values = setup.graph.value
     check_fits(
         problem.dtype,
-        {"the initial temperature": setup.initial, "the source": setup.source, "the boundary condition": values},
+        {"the initial field": setup.initial, "the source": setup.source, "the boundary condition": values},
     )
     envelope = setup.envelope()
     with jax.enable_x64(problem.dtype == "float64"), raise_memory_error():

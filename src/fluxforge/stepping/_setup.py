@@ -11,7 +11,7 @@ from fluxforge.mesh._boundary import Condition, Robin, depends_on_time, evaluate
 from fluxforge.mesh._build import dual
 from fluxforge.mesh._conditions import fit_conditions
 from fluxforge.mesh._dual import DualGraph
-from fluxforge.mesh._parameters import resolve, settings_at, varies_in_time
+from fluxforge.mesh._parameters import check_diffusion, resolve, settings_at, varies_in_time
 from fluxforge.scheme._document import named_scheme
 from fluxforge.scheme._scheme import Scheme
 from fluxforge.stepping._field import (
@@ -105,7 +105,7 @@ def set_up(problem: Problem) -> Setup:
         scheme = scheme_for_cells(scheme, graph)
     conditions = fit_conditions(problem.boundary, graph.tags, scheme.equation)
     check_robin_walls(scheme, graph)
-    T = field_on_cells(problem.initial, graph, "the initial temperature")
+    T = field_on_cells(problem.initial, graph, "the initial field")
     if not isinstance(scheme, Scheme):
         settings = dict(scheme.check_settings(settings))
     timed = varies_in_time(scheme.equation, settings, dimension)
@@ -115,6 +115,7 @@ def set_up(problem: Problem) -> Setup:
         parameters = {**parameters, **source_settings(scheme.equation, graph, begin)}
     elif isinstance(scheme, Scheme):
         check_reaction(scheme.equation, graph, parameters, T)
+    check_diffusion(scheme.equation, graph, parameters, T)
     varies = formula is None and depends_on_time(problem.source, dimension)
     S = np.zeros(graph.cells)
     if formula is None:

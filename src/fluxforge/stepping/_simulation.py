@@ -187,6 +187,11 @@ class Comparison:
 
     simulations: tuple[Simulation, ...]
 
+    def __repr__(self) -> str:
+        """A line per scheme, with its relative differences from the first one as in `table`."""
+        rows = [f"  {_row_text(row)}" for row in self.table()]
+        return "\n".join([f"Comparison of {len(rows)} schemes:", *rows])
+
     def table(self) -> list[ComparisonRow]:
         """One row per scheme."""
         with np.errstate(all="ignore"):
@@ -202,6 +207,12 @@ class Comparison:
             titles=[*(_caption(run, -1) for run in runs), *(f"{run.scheme} − {first.scheme}" for run in others)],
             unknown=first.words.unknown,
         )
+
+
+def _row_text(row: ComparisonRow) -> str:
+    apart = "" if row.l2_difference is None else f"relative L2 {row.l2_difference:.3g}, max {row.linf_difference:.3g}, "
+    ended = "" if row.blew_up_at is None else f", blew up at step {row.blew_up_at}"
+    return f"{row.scheme:.60}: {apart}from {row.min:.4g} to {row.max:.4g}{ended}"
 
 
 def _compare_with(first: Simulation, other: Simulation) -> ComparisonRow:

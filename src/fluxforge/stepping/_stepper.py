@@ -166,6 +166,9 @@ class DeviceStepper(AbstractStepper):
     def count_cells(self) -> int:
         """The number of cells that a field has."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {self.count_cells():,} cells, {self.dtype}>"
+
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
         """A field from the mesh's order to the stepper's; raises InputError for one of another size."""
         check_size(T, self.count_cells())
@@ -305,9 +308,20 @@ class HostStepper(AbstractStepper):
 
     constant: Float[np.ndarray, " cells"]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} on {len(self.constant):,} cells>"
+
     def enter(self, T: Float[Array | np.ndarray, " cells"]) -> State:
-        """A copy of the field in float64, in the mesh's order of cells; raises InputError for another size."""
+        """A copy of the field in float64, in the mesh's order of cells.
+
+        Raises InputError for a field of another size, and for one that JAX traces.
+        """
         check_size(T, len(self.constant))
+        if isinstance(T, jax.core.Tracer):
+            raise InputError(
+                "JAX cannot trace (differentiate, compile or batch) the steps of this solver, which run outside of "
+                "JAX: use solver='cg'"
+            )
         return np.array(T, float)
 
     def leave(self, T: State) -> State:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from fluxforge.mesh._build import dual
 from fluxforge.mesh._dual import DualGraph, check_plain_walls
 from fluxforge.mesh._hops import lines
 from fluxforge.mesh._mesh import Mesh
-from fluxforge.mesh._parameters import reference_step, resolve
+from fluxforge.mesh._parameters import Settings, reference_step, resolve
 from fluxforge.mesh._read import as_mesh
+from fluxforge.pde._equation import Equation, Example
 from fluxforge.scheme._scheme import Hop, Scheme
 from fluxforge.scheme.emit._c_text import MESH
 from fluxforge.scheme.emit._plan import Arguments, c_comment, to_identifier, to_one_line
@@ -85,14 +86,22 @@ def check_lines(scheme: Scheme, graph: DualGraph) -> None:
         lines(graph)
 
 
-def example_arrays(scheme: Scheme, graph: DualGraph) -> dict[str, np.ndarray]:
+def placeholders(equation: Equation, dimension: int, given: Collection[str] = ()) -> dict[str, Example]:
+    """Values of `Equation.example` for the parameters that have no default and are not among the given names."""
+    missing = {p.name for p in equation.parameters if p.default is None} - set(given)
+    return {name: value for name, value in equation.example(dimension).items() if name in missing}
+
+
+def example_arrays(scheme: Scheme, graph: DualGraph, parameters: Settings | None = None) -> dict[str, np.ndarray]:
     """Arrays for the main function of emitted Python code: the mesh, its centroids, and an example of all arguments.
 
-    T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step; parameters have their default
-    values, or those of `Equation.example` where there are none.
+    T is a bump of height 1 in the middle of the mesh, S = 0, dt half the reference step. Parameters that are not given
+    have their default values, or those of `placeholders` where there are none. Raises InputError and EquationError for
+    values that cannot be used (see `resolve`).
     """
     check_lines(scheme, graph)
-    values = scheme.equation.example(graph.dimension)
+    given = dict(parameters or {})
+    values: Settings = {**placeholders(scheme.equation, graph.dimension, given), **given}
     fields = resolve(scheme.equation, graph, values)
     low, high = graph.x.min(axis=0), graph.x.max(axis=0)
     T = np.exp(-10.0 * ((graph.x - 0.5 * (low + high)) ** 2).sum(axis=1) / ((high - low).max() ** 2 or 1.0))

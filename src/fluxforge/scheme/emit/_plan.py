@@ -183,19 +183,27 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def wrap_lines(text: str, *, first: str, rest: str, width: int) -> str:
-    """Break text into lines of `width`, before operators in as few brackets as possible."""
-    depth = 0
-    while depth < _MOST_NESTING and max(map(len, _glue_words(text, depth).split(" "))) > width - len(rest):
-        depth += 1
+    """Break text into lines of `width`, before operators in as few brackets as possible.
+
+    Where that leaves longer lines, they are broken after commas too.
+    """
+    choices = ((depth, commas) for commas in (False, True) for depth in range(_MOST_NESTING + 1))
+    for depth, commas in choices:
+        glued = _glue_words(text, depth, commas=commas)
+        if max(map(len, glued.split(" "))) <= width - len(rest):
+            break
     wrapper = textwrap.TextWrapper(width, first, rest, break_long_words=False, break_on_hyphens=False)
-    return wrapper.fill(_glue_words(text, depth)).replace(_GLUE, " ")
+    return wrapper.fill(glued).replace(_GLUE, " ")
 
 
-def _glue_words(text: str, deepest: int) -> str:
-    """Keep the spaces before operators in at most `deepest` brackets and after the opening words; glue all others."""
+def _glue_words(text: str, deepest: int, *, commas: bool) -> str:
+    """Keep the spaces at which lines may be broken, and those in the opening words; glue all others.
+
+    Lines may be broken in at most `deepest` brackets: before operators and, with `commas`, after commas.
+    """
     depth, out, opening = 0, [], text.rfind(":  ") + 1
     for at, character in enumerate(text):
         depth += (character == "(") - (character == ")")
-        before_operator = text[at + 1 : at + 3] in ("+ ", "- ") and depth <= deepest
-        out.append(_GLUE if character == " " and at > opening and not before_operator else character)
+        place = text[at + 1 : at + 3] in ("+ ", "- ") or (commas and text[at - 1 : at] == ",")
+        out.append(_GLUE if character == " " and at > opening and not (place and depth <= deepest) else character)
     return "".join(out)
