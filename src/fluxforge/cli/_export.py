@@ -1,7 +1,7 @@
 """`fluxforge export`: code for a scheme."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,61 +79,85 @@ def export(
             "--overwrite needs a file to write: give -o FILE": overwrite and output is None,
         }
     )
+    from fluxforge._files import write_text
+    from fluxforge.scheme._document import find
+
+    if output is None:
+        typer.echo(_code(find(scheme, equation), to), nl=False)
+        return
+    beside = output.with_name(f"{output.stem}_mesh.{MESH_FORMATS.get(to, 'h')}")
+    _check_files(output, beside, has_mesh=mesh is not None, overwrite=overwrite)
+    notes: list[str] = []
+    if mesh is None:
+        write_text(output, _code(find(scheme, equation), to))
+    else:
+        notes = _write_with_mesh(scheme, to, equation, output, beside, mesh, boundary or [], settings or [])
+    for path in (output,) if mesh is None else (output, beside):
+        show(f"wrote {path}")
+    for note in notes:
+        say("note", note)
+
+
+def _check_files(output: Path, beside: Path, *, has_mesh: bool, overwrite: bool) -> None:
+    """Raise InputError for a name that the code cannot have, and for files that would be replaced or not fit."""
+    from fluxforge.errors import InputError
+
+    if output.name in ("numpy.py", "jax.py"):
+        raise InputError(
+            f"{output}: has the name of the module {output.stem}, which the code imports: give another name"
+        )
+    for path in (output, beside) if has_mesh else (output,):
+        if path.exists() and not overwrite:
+            raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
+    if not has_mesh and output.exists() and beside.exists():
+        raise InputError(
+            f"{beside}: exists already and is the mesh of earlier code: give --mesh FILE to replace it, or "
+            "remove it first"
+        )
+
+
+def _write_with_mesh(
+    name: str,
+    to: Target,
+    equation: str | None,
+    output: Path,
+    beside: Path,
+    mesh: Path,
+    boundary: Sequence[str],
+    settings: Sequence[str],
+) -> list[str]:
+    """Write the code and, beside it, the mesh that it reads; returns notes on what both assume.
+
+    Everything is computed before a file is written, so that an invalid mesh leaves no files behind.
+    """
     import numpy as np
 
     from fluxforge._files import atomic_path, write_text
-    from fluxforge.errors import InputError
+
+    # Imports JAX, which code without a mesh does not need.
+    from fluxforge.cli._problem import read_settings
     from fluxforge.mesh._build import dual
     from fluxforge.mesh._conditions import read_conditions
     from fluxforge.mesh._read import read
     from fluxforge.scheme._document import find
     from fluxforge.scheme.emit._mesh_arrays import check_lines, emit_c_mesh, example_arrays, python_main
 
-    if output is None:
-        typer.echo(_code(find(scheme, equation), to), nl=False)
-        return
-    beside = output.with_name(f"{output.stem}_mesh.{MESH_FORMATS.get(to, 'h')}")
-    files = (output,) if mesh is None else (output, beside)
-    if output.name in ("numpy.py", "jax.py"):
-        raise InputError(
-            f"{output}: has the name of the module {output.stem}, which the code imports: give another name"
-        )
-    for path in files:
-        if path.exists() and not overwrite:
-            raise InputError(f"{path}: exists already: give another file, or --overwrite to replace it")
-    if mesh is None and output.exists() and beside.exists():
-        raise InputError(
-            f"{beside}: exists already and is the mesh of earlier code: give --mesh FILE to replace it, or "
-            "remove it first"
-        )
-    if mesh is None:
-        write_text(output, _code(find(scheme, equation), to))
-        notes: list[str] = []
-    else:
-        # Everything is computed before a file is written, so that an invalid mesh leaves no files behind.
-        # Imported here, since it imports JAX, which code without a mesh does not need.
-        from fluxforge.cli._problem import read_settings
-
-        domain, conditions = read(mesh), read_conditions(boundary or [], "--boundary")
-        chosen, parameters = read_settings(settings or [], equation, domain)
-        resolved_scheme = find(scheme, chosen)
-        code, graph = _code(resolved_scheme, to), dual(domain, conditions)
-        notes = _notes_on_walls(resolved_scheme.equation, graph, conditions)
-        if to is Target.C:
-            check_lines(resolved_scheme, graph)
-            header = emit_c_mesh(graph, beside.stem)
-            write_text(output, code)
-            write_text(beside, header)
-        else:
-            notes += _notes_on_parameters(resolved_scheme.equation, graph, parameters)
-            arrays = example_arrays(resolved_scheme, graph, parameters)
-            write_text(output, code + python_main(resolved_scheme, to.value))
-            with atomic_path(beside) as temporary:
-                np.savez(temporary, allow_pickle=False, **arrays)
-    for path in files:
-        show(f"wrote {path}")
-    for note in notes:
-        say("note", note)
+    domain, conditions = read(mesh), read_conditions(boundary, "--boundary")
+    chosen, parameters = read_settings(settings, equation, domain)
+    scheme = find(name, chosen)
+    code, graph = _code(scheme, to), dual(domain, conditions)
+    notes = _notes_on_walls(scheme.equation, graph, conditions)
+    if to is Target.C:
+        check_lines(scheme, graph)
+        header = emit_c_mesh(graph, beside.stem)
+        write_text(output, code)
+        write_text(beside, header)
+        return notes
+    arrays = example_arrays(scheme, graph, parameters)
+    write_text(output, code + python_main(scheme, to.value))
+    with atomic_path(beside) as temporary:
+        np.savez(temporary, allow_pickle=False, **arrays)
+    return notes + _notes_on_parameters(scheme.equation, graph, parameters)
 
 
 def _notes_on_walls(equation: "Equation", graph: "DualGraph", conditions: "Conditions") -> list[str]:
