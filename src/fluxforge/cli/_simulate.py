@@ -3,6 +3,7 @@
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -170,6 +171,7 @@ def simulate(
     timed = dt or dt_fraction or steps or end_time or start_time or restart or save_every or force
     chosen = (scheme, mesh, equation, settings, diffusivity, boundary, dt_fraction, start_time, compare)
     stated = any(chosen) or initial != "0" or source != "0"
+    others = [split_names(names) for names in compare or []]
     refuse_if(
         {
             "give --dt or --dt-fraction, not both": dt is not None and dt_fraction is not None,
@@ -177,9 +179,7 @@ def simulate(
             "--overwrite needs a folder to write to: give -o FOLDER": overwrite and output is None,
             "give --steps or --end-time, not both": steps is not None and end_time is not None,
             "--steady takes no time steps: leave out --dt, --end-time, --steps and the like": steady and timed,
-            "--compare names no scheme: give it names, such as --compare euler,rk4": any(
-                not split_names(names) for names in compare or []
-            ),
+            "--compare names no scheme: give it names, such as --compare euler,rk4": not all(others),
             "--restart takes scheme, mesh and problem from the folder: leave them out": restart and stated,
             "give a SCHEME, such as euler (see `fluxforge schemes`), or --restart FOLDER": not (scheme or restart),
             "give a mesh: --mesh FILE": not mesh and not restart,
@@ -196,8 +196,7 @@ def simulate(
     assert scheme is not None
     assert mesh is not None
     with show_status(f"reading {mesh}", quiet=as_json):
-        others = (name for names in compare or [] for name in split_names(names))
-        schemes = tuple(dict.fromkeys([scheme, *others]))
+        schemes = tuple(dict.fromkeys([scheme, *chain(*others)]))
         prepare(schemes, files)
         problem = Problem.read(
             mesh, initial=initial, source=source, boundary=boundary or [], equation=equation, settings=settings or []
